@@ -1,9 +1,11 @@
 """The promises against an adversary who is free to say anything: Hypothesis chooses events, not a model of engines.
 
-Only the scheduler's own timers are honest. Ends of passes and poll answers name any batch ever sent, in any order, as
-often as it likes; first tokens are claimed by anybody; instances come and go. Runs get shrunk to the shortest one that
-breaks a promise.
+Only the scheduler's own timers are honest, but for those that fire early, and its clock may step. Ends of passes and
+poll answers name any batch ever sent, in any order, as often as it likes; first tokens are claimed by anybody;
+instances come and go. Runs get shrunk to the shortest one that breaks a promise.
 """
+
+from functools import partial
 
 from hypothesis import assume
 from hypothesis import strategies as st
@@ -45,7 +47,7 @@ class Adversary(RuleBasedStateMachine):
     def begin(self, count, **setting):
         self.setting = ProtocolSetting(count, **setting)
         self.scheduler, self.monitor = self.scheduler_class(self.setting), Monitor(self.setting)
-        self.state, self.now = initial_state(self.setting), 0.0
+        self.state, self.now, self.skew = initial_state(self.setting), 0.0, 0.0
         self.timers: dict[int, tuple[float, object]] = {}
         self.arrived, self.refused = {}, []
         self.sent: list[Send] = []
@@ -55,13 +57,14 @@ class Adversary(RuleBasedStateMachine):
     def hear(self, event):
         before = self.state
         self.state, actions = self.scheduler.step(before, event)
-        self.monitor.after(before, event, self.state, actions)
+        self.monitor.after(before, event, self.state, actions, self.now)
         for action in actions:
             match action:
                 case ArmWatchdog():
-                    self.timers[action.instance] = action.deadline, lambda at, g=action.instance: Watchdog(at, g)
+                    ring = partial(Watchdog, instance=action.instance)
+                    self.timers[action.instance] = action.deadline - self.skew, ring
                 case WakeAt():
-                    self.timers[-1] = action.time, IntervalTick
+                    self.timers[-1] = action.time - self.skew, IntervalTick
                 case Send():
                     self.sent.append(action)
                 case Deliver():
@@ -78,15 +81,34 @@ class Adversary(RuleBasedStateMachine):
             if time > until:
                 break
             del self.timers[which]
-            self.hear(event(max(time, self.state.now)))
-        self.now = until
-        self.hear(PollTick(until))
+            # Every timer takes some time.
+            self.now = max(self.now + 1e-9, time)
+            self.hear(event(self.clock))
+        self.now = max(self.now, until)
+        self.hear(PollTick(self.clock))
+
+    @property
+    def clock(self):
+        return self.now + self.skew
+
+    @rule(step=st.sampled_from([-3600.0, -2.0, -1e-6, 1.0, 20.0]))
+    def clock_steps(self, step):
+        """Between two events at one moment: the scheduler's time stands still for none."""
+        self.hear(PollTick(self.clock))
+        self.skew += step
+        self.hear(PollTick(self.clock))
+
+    @precondition(lambda self: self.timers)
+    @rule(choice=which)
+    def early_timer(self, choice):
+        _, event = self.timers.pop(sorted(self.timers)[choice % len(self.timers)])
+        self.hear(event(self.clock))
 
     @rule(tokens=st.integers(1, 80))
     def arrive(self, tokens):
         request = len(self.arrived)
         self.arrived[request] = tokens
-        self.hear(Arrival(self.now, request, tokens))
+        self.hear(Arrival(self.clock, request, tokens))
 
     @precondition(lambda self: self.sent)
     @rule(
@@ -100,13 +122,13 @@ class Adversary(RuleBasedStateMachine):
     def end_forward(self, choice, seconds, remaining, epoch, oldest, missing):
         send = self.sent[-1 - choice % len(self.sent)]
         named = tuple(max(1, send.seq - older) for older in missing)
-        self.hear(EndForward(self.now, send.instance, send.seq, seconds, remaining, epoch, oldest, named))
+        self.hear(EndForward(self.clock, send.instance, send.seq, seconds, remaining, epoch, oldest, named))
 
     @precondition(lambda self: self.sent)
     @rule(choice=which, older=st.integers(0, 2), depth=st.integers(0, 1), epoch=which, asked=which)
     def poll_answer(self, choice, older, depth, epoch, asked):
         send = self.sent[-1 - choice % len(self.sent)]
-        self.hear(PollAnswer(self.now, send.instance, max(0, send.seq - older), depth, epoch, 0, (), asked))
+        self.hear(PollAnswer(self.clock, send.instance, max(0, send.seq - older), depth, epoch, 0, (), asked))
 
     @precondition(lambda self: self.sent)
     @rule(choice=which, other=which, request=which, epoch=which)
@@ -114,27 +136,27 @@ class Adversary(RuleBasedStateMachine):
         """Mostly of a batch that had the request; sometimes it is made up."""
         send = self.sent[-1 - choice % len(self.sent)]
         claimed = send.requests[request % len(send.requests)] if other else request
-        self.hear(FirstToken(self.now, send.instance, send.seq, claimed, epoch))
+        self.hear(FirstToken(self.clock, send.instance, send.seq, claimed, epoch))
 
     @rule(instance=which)
     def spurious_watchdog(self, instance):
         assume(instance < self.setting.num_instances)
-        self.hear(Watchdog(self.now, instance))
+        self.hear(Watchdog(self.clock, instance))
 
     @rule()
     def spurious_tick(self):
-        self.hear(IntervalTick(self.now))
+        self.hear(IntervalTick(self.clock))
 
     @precondition(lambda self: self.arrived)
     @rule(request=which)
     def doubled_arrival(self, request):
         if request in self.arrived:
-            self.hear(Arrival(self.now, request, self.arrived[request]))
+            self.hear(Arrival(self.clock, request, self.arrived[request]))
 
     @rule(instance=which, healthy=st.booleans())
     def health_check(self, instance, healthy):
         assume(instance < self.setting.num_instances)
-        self.hear(HealthCheck(self.now, instance, healthy))
+        self.hear(HealthCheck(self.clock, instance, healthy))
 
     @invariant()
     def tokens_are_conserved(self):
@@ -149,12 +171,12 @@ class Adversary(RuleBasedStateMachine):
         """With one instance that answers, and not a word from anybody else, all are served or refused."""
         if not hasattr(self, "state"):
             return
-        self.hear(HealthCheck(self.now, 0, True))
+        self.hear(HealthCheck(self.clock, 0, True))
         for _ in range(4 * (len(self.arrived) + 2)):
             told = len(self.sent)
             self.pass_time(self.monitor.gap)
             for send in [send for send in self.sent[max(0, told - 4) :] if send.instance == 0]:
                 for request in send.requests:
-                    self.hear(FirstToken(self.now, 0, send.seq, request, self.state.instances[0].epoch))
-                self.hear(EndForward(self.now, 0, send.seq, 1.0, 0, self.state.instances[0].epoch))
+                    self.hear(FirstToken(self.clock, 0, send.seq, request, self.state.instances[0].epoch))
+                self.hear(EndForward(self.clock, 0, send.seq, 1.0, 0, self.state.instances[0].epoch))
         assert len(self.state.ledger.entries) == 0

@@ -6,19 +6,26 @@
 A *system* is the scheduler's state, the two engines, the messages on their way, the timers that are set and the true
 time. What may happen next: a request comes; a message on its way is delivered, whichever; time goes on to what is due
 first, a timer or the end of a pass. As often as there are faults left: a message is lost or doubled; an instance
-restarts unnoticed, forgets under its epoch, or dies (not both); all that is on its way to and from an instance is
-lost; a timer fires early, or late; a pass is reported as 3,600 s; the clock steps back or forward.
+restarts unnoticed, forgets under its epoch, or dies (not all); all that is on its way to and from an instance is lost;
+a timer fires early, or late; a pass is reported as 3,600 s; the clock steps back or forward. With `--checks` also: a
+health check takes an instance for dead, and later (no fault) for healthy; a request comes a second time.
 
-Breadth first: each system is reached by a shortest path, and expanded once; systems that differ only in the time at
-which they are reached, or in what was counted, are one. Two things are checked.
+Breadth first: each system is reached by a shortest path, and expanded once. Systems that cannot be told apart are one
+(`quotient` says what that means and why; `reduced=False` merges only those that differ in the time at which they are
+reached, or in what was counted), and what was reached with more faults left, by no more moves, is not expanded again:
+all that can happen to the one can happen to the other. Of each system only a digest is kept, and of the last two layers
+nothing else. Two things are checked.
 
 Safety
     the monitor watches the first path to each system.
 Liveness
     from every system that is reached, once nothing more goes wrong, all requests are served or refused within X (see
-    `lbopt.prefill.protocol.monitor`). What then happens is determined: messages arrive at once and in order, requests
-    come now, timers and passes end when they are due. These continuations run into each other, so that each is
-    followed only until it meets a system whose time is known.
+    `lbopt.prefill.protocol.monitor`). What then happens is determined: messages arrive at once and in order, instances
+    that were removed and are up are found healthy, requests come now, timers and passes end when they are due. These
+    continuations run into each other, so that each is followed only until it meets a system whose time is known.
+
+Not reduced: the order of independent moves. Every message goes to or comes from the one scheduler, so that few moves
+commute, and a depth counts moves, so that to leave out an order would leave out systems at the depth that is reached.
 """
 
 from __future__ import annotations
@@ -26,20 +33,24 @@ from __future__ import annotations
 import argparse
 import copy
 import math
+import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from prefill.protocol.quotient import ahead, canonical, digest
+
 from lbopt.prefill.protocol import Monitor, ProtocolSetting, TripleCheck, initial_state
-from lbopt.prefill.protocol.engine import Engine, Work
+from lbopt.prefill.protocol.engine import Engine
 from lbopt.prefill.protocol.messages import (
     ArmWatchdog,
     Arrival,
     Deliver,
     EndForward,
     FirstToken,
+    HealthCheck,
     IntervalTick,
     Poll,
     PollAnswer,
@@ -49,11 +60,13 @@ from lbopt.prefill.protocol.messages import (
     WakeAt,
     Watchdog,
 )
-from lbopt.prefill.protocol.state import SchedulerState
+from lbopt.prefill.protocol.state import Phase, SchedulerState
 
 #: Tokens of the requests: the second one takes two passes.
 TOKENS = (60, 150, 60)
 CHUNK, PASS, LATE = 100, 1.0, 2.0
+#: s, that every timer takes: sums of times are rounded, and time has to go on where one rings too early by that.
+SOON = 1e-9
 #: Timers beside those of the instances.
 INTERVAL, POLLS = -1, -2
 
@@ -68,6 +81,7 @@ class System:
     ends: list[float]
     net: list[tuple]
     timers: dict[int, float]
+    tokens: tuple[int, ...] = TOKENS
     arrived: int = 0
     ended: frozenset[int] = frozenset()
     now: float = 0.0
@@ -75,38 +89,29 @@ class System:
     faults: int = 0
 
     def copied(self) -> System:
-        monitor = copy.copy(self.monitor)
-        for name in (
-            "tokens",
-            "where",
-            "waits_since",
-            "requeued",
-            "live",
-            "sent_at",
-            "timer",
-            "joined",
-            "sums",
-            "gone",
-        ):
-            setattr(monitor, name, dict(getattr(monitor, name)))
-        monitor.epoch, monitor.open, monitor.tried = list(monitor.epoch), set(monitor.open), set(monitor.tried)
-        return replace(
-            self,
-            monitor=monitor,
-            engines=[_copied(engine) for engine in self.engines],
-            ends=list(self.ends),
-            net=list(self.net),
-            timers=dict(self.timers),
+        return System(
+            self.state,
+            _watching(self.monitor),
+            [_copied(engine) for engine in self.engines],
+            list(self.ends),
+            list(self.net),
+            dict(self.timers),
+            self.tokens,
+            self.arrived,
+            self.ended,
+            self.now,
+            self.skew,
+            self.faults,
         )
 
     def key(self) -> tuple:
-        """What decides the future; times count from now."""
+        """Everything but the monitor, what was counted, and the time itself; times count from now."""
         state, now = self.state, self.state.now
         instances = tuple(
             (
                 at.phase,
                 at.seq,
-                _ahead(at.deadline, now) if at.due < math.inf else None,
+                ahead(at.deadline, now) if at.due < math.inf else None,
                 at.in_flight,
                 at.backlog,
                 at.known_empty,
@@ -115,15 +120,16 @@ class System:
                 at.epoch,
                 at.acknowledged,
                 at.answered,
-                tuple((*batch[:3], _ahead(batch.gone, now)) for batch in at.batches),
+                tuple((*batch[:3], ahead(batch.gone, now)) for batch in at.batches),
                 at.on_trial,
-                _ahead(at.armed, now),
+                ahead(at.armed, now),
             )
             for at in state.instances
         )
         ledger = state.ledger
         books = tuple(sorted(ledger.entries.items())), ledger.back, ledger.first, tuple(sorted(ledger.finished))
         last = None if state.last_dispatch is None else round(max(state.last_dispatch - now, -150.0), 6)
+        due = round(max(state.due - now, -150.0), 6)
         engines = tuple(
             (
                 engine.up,
@@ -134,14 +140,14 @@ class System:
                 engine.pass_seq,
                 tuple((work.seq, work.request, work.tokens) for work in engine.work),
                 None if engine.running is None else tuple((work.request, n) for work, n in engine.running),
-                _ahead(end, self.now),
+                ahead(end, self.now),
             )
             for engine, end in zip(self.engines, self.ends, strict=True)
         )
-        timers = tuple(sorted((which, _ahead(at, self.now)) for which, at in self.timers.items()))
+        timers = tuple(sorted((which, ahead(at, self.now)) for which, at in self.timers.items()))
         lag = round(self.now + self.skew + state.ahead - now, 6)
-        scheduler = instances, books, state.pace.measured, _ahead(state.due, now), last, state.turn
-        return scheduler, engines, tuple(sorted(self.net, key=repr)), timers, self.arrived, lag, self.faults
+        scheduler = instances, books, state.pace.measured, due, last, state.turn
+        return scheduler, engines, tuple(sorted(self.net, key=repr)), timers, self.arrived, lag
 
 
 class Explorer:
@@ -155,11 +161,27 @@ class Explorer:
         Whether instances are polled every second pass.
     monitored
         Whether the monitor watches.
+    checks
+        Whether health checks fail, and requests come a second time.
+    reduced
+        Whether systems that cannot be told apart are one.
+    tokens
+        Of the requests, in the order in which they come.
     """
 
-    def __init__(self, scheduler: TripleCheck, polls: bool, monitored: bool = True) -> None:
-        self.scheduler, self.polls, self.monitored = scheduler, polls, monitored
-        self.remaining: dict[tuple, float] = {}
+    def __init__(
+        self,
+        scheduler: TripleCheck,
+        polls: bool,
+        monitored: bool = True,
+        checks: bool = False,
+        reduced: bool = True,
+        tokens: tuple[int, ...] = TOKENS,
+    ) -> None:
+        self.scheduler, self.polls, self.monitored, self.checks = scheduler, polls, monitored, checks
+        self.reduced, self.tokens = reduced, tokens
+        self.remaining: dict[bytes, float] = {}
+        self.moved = 0
         self.worst = 0.0
         self.closest = 0.0
 
@@ -172,10 +194,16 @@ class Explorer:
             [math.inf] * setting.num_instances,
             [],
             {POLLS: 2 * PASS} if self.polls else {},
+            self.tokens,
             faults=faults,
         )
         self.hear(system, IntervalTick(0.0))
         return system
+
+    def key(self, system: System) -> bytes:
+        """The digest of a system, the faults left aside."""
+        key = canonical(system, self.scheduler.setting, self.polls) if self.reduced else system.key()
+        return digest(key)
 
     def hear(self, system: System, event) -> None:
         before = system.state
@@ -189,9 +217,9 @@ class Explorer:
                     if engine.up:
                         system.net.append(("batch", action.instance, engine.epoch, action))
                 case ArmWatchdog():
-                    system.timers[action.instance] = max(system.now, action.deadline - system.skew)
+                    system.timers[action.instance] = max(system.now + SOON, action.deadline - system.skew)
                 case WakeAt():
-                    system.timers[INTERVAL] = max(system.now, action.time - system.skew)
+                    system.timers[INTERVAL] = max(system.now + SOON, action.time - system.skew)
                 case Poll():
                     system.net.append(("poll", action.instance, 0, action.asked))
                 case Deliver() | Refuse():
@@ -206,7 +234,7 @@ class Explorer:
     def arrive(self, system: System) -> None:
         request = system.arrived
         system.arrived += 1
-        self.hear(system, Arrival(self.clock(system), request, TOKENS[request]))
+        self.hear(system, Arrival(self.clock(system), request, system.tokens[request]))
 
     def deliver(self, system: System, message: tuple) -> None:
         system.net.remove(message)
@@ -217,7 +245,7 @@ class Explorer:
         elif engine.up and kind == "poll":
             self.answer(system, g, what)
         elif engine.up and engine.epoch == epoch:
-            batch = [(request, TOKENS[request]) for request in what.requests]
+            batch = [(request, system.tokens[request]) for request in what.requests]
             if engine.receive(what.seq, what.fence, what.epoch, batch):
                 self.begin(system, g)
             else:
@@ -234,7 +262,7 @@ class Explorer:
 
     def end(self, system: System, g: int, seconds: float = PASS) -> None:
         engine = system.engines[g]
-        system.now, system.ends[g] = system.ends[g], math.inf
+        system.now, system.ends[g] = max(system.now, system.ends[g]), math.inf
         seq = engine.pass_seq
         for work in engine.end():
             system.net.append(("event", g, 0, FirstToken(0.0, g, work.seq, work.request, engine.epoch)))
@@ -268,17 +296,22 @@ class Explorer:
         coming = [(at, "timer", which) for which, at in system.timers.items()]
         coming += [(at, "pass", g) for g, at in enumerate(system.ends) if at < math.inf]
         first = min((at for at, _, _ in coming), default=math.inf)
-        return sorted((one for one in coming if one[0] <= first), key=lambda one: (one[1] != "timer", one[2]))
+        return sorted(
+            (one for one in coming if one[0] <= first + 2 * SOON), key=lambda one: (one[1] != "timer", one[2])
+        )
 
     def moves(self, system: System) -> Iterator[tuple[str, tuple, bool]]:
         """All that may happen: the method's name, its arguments, and whether it is a fault."""
-        if system.arrived < len(TOKENS):
+        if system.arrived < len(system.tokens):
             yield "arrive", (), False
         for message in dict.fromkeys(system.net):
             yield "deliver", (message,), False
         due = self.due(system)
         for at, kind, which in due:
             yield ("ring", (which, at), False) if kind == "timer" else ("end", (which,), False)
+        if self.checks:
+            for g in self.removed(system):
+                yield "find", (g, True), False
         if not system.faults:
             return
         for message in dict.fromkeys(system.net):
@@ -289,12 +322,12 @@ class Explorer:
         for g in alive:
             yield "forget", (g, "restarts"), True
             yield "forget", (g, "lapses"), True
-            if len(alive) == len(system.engines):
+            if len(alive) > 1 and len(alive) >= len(system.engines) - 1:
                 yield "forget", (g, "dies"), True
             if sum(message[1] == g for message in system.net) > 1:
                 yield "cut", (g,), True
         for which, at in system.timers.items():
-            if which != POLLS and at > system.now:
+            if which != POLLS and at > system.now + 2 * SOON:
                 yield "ring", (which, system.now), True
                 yield "postpone", (which,), True
         for _, kind, which in due:
@@ -302,6 +335,24 @@ class Explorer:
                 yield "end", (which, 3600.0), True
         for step in (-1.5, 20.0):
             yield "step", (step,), True
+        if self.checks:
+            for g, at in enumerate(system.state.instances):
+                if at.phase is not Phase.REMOVED:
+                    yield "find", (g, False), True
+            for request in range(system.arrived):
+                yield "again", (request,), True
+
+    def removed(self, system: System) -> list[int]:
+        """Who is removed, and would be found healthy."""
+        instances = zip(system.state.instances, system.engines, strict=True)
+        return [g for g, (at, engine) in enumerate(instances) if at.phase is Phase.REMOVED and engine.up]
+
+    def find(self, system: System, g: int, healthy: bool) -> None:
+        epoch = system.engines[g].epoch if healthy else 0
+        self.hear(system, HealthCheck(self.clock(system), g, healthy, epoch))
+
+    def again(self, system: System, request: int) -> None:
+        self.hear(system, Arrival(self.clock(system), request, system.tokens[request]))
 
     def lose(self, system: System, message: tuple) -> None:
         system.net.remove(message)
@@ -326,45 +377,53 @@ class Explorer:
 
     # Liveness.
 
-    def settles(self, system: System) -> float:
-        """Return after how many seconds all requests have ended if nothing more goes wrong."""
-        path: list[tuple[tuple, float]] = []
-        began, rest = system.now, None
-        system = system.copied()
-        system.faults = 0
+    def settles(self, system: System, key: bytes) -> float:
+        """Return after how many seconds all requests have ended if nothing more goes wrong.
+
+        Parameters
+        ----------
+        system, key
+            The system, and its digest.
+        """
+        path: list[tuple[bytes, float]] = []
+        began, rest = system.now, self.remaining.get(key)
+        if rest is None:
+            system = system.copied()
+            system.faults = 0
         while rest is None:
-            if system.arrived == len(TOKENS) and len(system.ended) == len(TOKENS):
+            if system.arrived == len(system.ended) == len(system.tokens):
                 rest = 0.0
-                break
-            key = system.key()
-            if key in self.remaining:
-                rest = self.remaining[key]
                 break
             path.append((key, system.now))
             if system.now - began > 1000 * PASS or len(path) > 5000:
-                raise AssertionError(f"requests {set(range(len(TOKENS))) - system.ended} are stranded: {system}")
+                raise AssertionError(f"requests {set(range(len(system.tokens))) - system.ended} are stranded: {system}")
             if system.net:
                 self.deliver(system, system.net[0])
-            elif system.arrived < len(TOKENS):
+            elif away := self.removed(system):
+                self.find(system, away[0], True)
+            elif system.arrived < len(system.tokens):
                 self.arrive(system)
             else:
                 at, kind, which = self.due(system)[0]
                 self.ring(system, which, at) if kind == "timer" else self.end(system, which)
+            key = self.key(system)
+            rest = self.remaining.get(key)
         until = system.now + rest
         for key, now in path:
             self.remaining[key] = until - now
         return until - began
 
-    def check(self, system: System) -> None:
-        took = self.settles(system)
-        work = sum(len(engine.work) for engine in system.engines)
-        passes = 2 * (len(TOKENS) + work)
-        setting = self.scheduler.setting
+    def check(self, system: System, key: bytes) -> None:
+        took = self.settles(system, key)
+        batches = [message[3].requests for message in system.net if message[0] == "batch"]
+        sizes = [*system.tokens, *(system.tokens[request] for batch in batches for request in batch)]
+        sizes += [work.tokens for engine in system.engines for work in engine.work]
+        passes = sum(math.ceil(tokens / CHUNK) for tokens in sizes)
         late, system.monitor.late = system.monitor.late, 0.0
-        bound = system.monitor.served_within(len(TOKENS), passes, 2 * PASS)
+        bound = system.monitor.served_within(len(system.tokens), passes, 2 * PASS)
         system.monitor.late = late
         self.worst, self.closest = max(self.worst, took), max(self.closest, took / bound)
-        assert took <= bound, f"served after {took:g} s, bound {bound:g} s, {setting}"
+        assert took <= bound, f"served after {took:g} s, bound {bound:g} s, {self.scheduler.setting}"
 
 
 def explore(
@@ -374,6 +433,11 @@ def explore(
     polls: bool = False,
     progress: bool = False,
     monitored: bool = True,
+    checks: bool = False,
+    reduced: bool = True,
+    instances: int = 2,
+    tokens: tuple[int, ...] = TOKENS,
+    visit: Callable[[System, int], None] = lambda system, level: None,
     **setting,
 ) -> tuple[Counter, Explorer]:
     """Check all systems within `depth` moves of the start; returns the number of systems by depth, and the explorer.
@@ -388,46 +452,79 @@ def explore(
         Whether instances are polled.
     progress
         Whether to print each depth.
-    monitored
-        Whether the monitor watches.
+    monitored, checks, reduced, tokens
+        See `Explorer`.
+    instances
+        Of the fleet.
+    visit
+        Called with each system and its depth.
     setting
         Of the protocol.
     """
-    explorer = Explorer(scheduler(ProtocolSetting(2, **{"window": 3, "watchdog": 3.0, **setting})), polls, monitored)
+    setting = ProtocolSetting(instances, **{"window": 3, "watchdog": 3.0, **setting})
+    explorer = Explorer(scheduler(setting), polls, monitored, checks, reduced, tokens)
     start = explorer.start(faults)
-    seen, layer, count = {hash(start.key())}, [start], Counter({0: 1})
-    for level in range(1, depth + 1):
-        began, next_layer = time.process_time(), []
+    # Of each digest: the level at which it was first reached with at least so many faults left, for 0, 1, ...
+    seen = {explorer.key(start): bytes(faults + 1)}
+    never = bytes([depth + 1]) * (faults + 1)
+    layer, began = [start], time.process_time()
+    visit(start, 0)
+
+    def children(system: System, level: int) -> Iterator[System]:
+        """Those that are not known at this level or above it."""
+        for name, arguments, fault in explorer.moves(system):
+            explorer.moved += 1
+            new = explorer.after(system, name, arguments, fault)
+            key = explorer.key(new)
+            known = seen.get(key, never)
+            if known[new.faults] <= level:
+                continue
+            seen[key] = bytes(min(at, level) if left <= new.faults else at for left, at in enumerate(known))
+            if known is never:
+                explorer.check(new, key)
+                visit(new, level)
+            yield new
+
+    for level in range(1, depth):
+        next_layer = []
         while layer:
-            system = layer.pop()
-            for name, arguments, fault in explorer.moves(system):
-                new = explorer.after(system, name, arguments, fault)
-                key = hash(new.key())
-                if key in seen:
-                    continue
-                seen.add(key)
-                count[level] += 1
-                explorer.check(new)
-                if level < depth:
+            for new in children(layer.pop(), level):
+                if level < depth - 1:
                     next_layer.append(new)
+                else:
+                    # The last two layers together, so that neither is kept.
+                    for _ in children(new, depth):
+                        pass
         layer = next_layer
         if progress:
-            spent = time.process_time() - began
-            print(f"depth {level:2}: {count[level]:>9,} systems, {spent:7.1f} s", file=sys.stderr, flush=True)
-    return count, explorer
+            print(
+                f"depth {level}: {len(seen):,} systems, {time.process_time() - began:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
+    if depth == 1:
+        for _ in children(start, 1):
+            pass
+    return Counter(levels[0] for levels in seen.values()), explorer
+
+
+def _watching(monitor: Monitor) -> Monitor:
+    """A copy that shares nothing that is changed in place."""
+    new = copy.copy(monitor)
+    for name, value in vars(monitor).items():
+        if isinstance(value, dict | list | set):
+            setattr(new, name, copy.copy(value))
+    return new
 
 
 def _copied(engine: Engine) -> Engine:
-    new = replace(engine, done=Counter())
-    works = {id(work): Work(work.seq, work.request, work.tokens) for work in engine.work}
+    new = copy.copy(engine)
+    new.done = Counter()
+    works = {id(work): copy.copy(work) for work in engine.work}
     new.work = [works[id(work)] for work in engine.work]
     if engine.running is not None:
         new.running = [(works[id(work)], tokens) for work, tokens in engine.running]
     return new
-
-
-def _ahead(time: float, now: float) -> float:
-    return max(0.0, round(time - now, 6))
 
 
 def main() -> None:
@@ -435,14 +532,36 @@ def main() -> None:
     parser.add_argument("--depth", type=int, default=9)
     parser.add_argument("--faults", type=int, default=2)
     parser.add_argument("--polls", action="store_true")
+    parser.add_argument("--checks", action="store_true", help="failing health checks, and requests that come twice")
+    parser.add_argument("--all", action="store_true", help="also systems that cannot be told apart")
     parser.add_argument("--timer", default="spacing")
+    parser.add_argument("--instances", type=int, default=2)
+    parser.add_argument("--tokens", type=int, nargs="*", default=TOKENS, help="of each request")
+    parser.add_argument("--patience", type=int)
+    parser.add_argument("--batch-tokens", type=int)
+    parser.add_argument("--idle-bypass", action="store_true")
     given = parser.parse_args()
     began = time.process_time()
-    count, explorer = explore(given.depth, given.faults, polls=given.polls, progress=True, timer=given.timer)
+    count, explorer = explore(
+        given.depth,
+        given.faults,
+        polls=given.polls,
+        progress=True,
+        checks=given.checks,
+        reduced=not given.all,
+        instances=given.instances,
+        tokens=tuple(given.tokens),
+        timer=given.timer,
+        patience=given.patience,
+        batch_tokens=given.batch_tokens,
+        idle_bypass=given.idle_bypass,
+    )
     spent = time.process_time() - began
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"{sum(count.values()):,} systems to depth {given.depth} with {given.faults} faults, {spent:.0f} s CPU; all "
-        f"requests served within {explorer.worst:g} s, at most {100 * explorer.closest:.0f} % of the bound"
+        f"{sum(count.values()):,} systems to depth {given.depth} with {given.faults} faults ({count[given.depth]:,} at "
+        f"the last), {explorer.moved:,} moves, {spent:.0f} s CPU, {memory:,.0f} MiB; all requests served within "
+        f"{explorer.worst:g} s, at most {100 * explorer.closest:.0f} % of the bound"
     )
 
 
