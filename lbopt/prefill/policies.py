@@ -166,7 +166,7 @@ def staggered(
 
 
 def anticipating(
-    margin: float = 3.0,
+    margin: float = 2.0,
     spacing: float = 1.0,
     window: int = 50,
     error: float = 0.0,
@@ -180,7 +180,8 @@ def anticipating(
     Parameters
     ----------
     margin
-        How long before the predicted end a batch is to reach its instance, in standard errors of the predictions.
+        How long before the predicted end a batch is to reach its instance, in standard errors of the predictions; half
+        as long again where the queue fills the pass.
     spacing
         Least time between the starts of passes, as a share of (mean pass / healthy instances), where the instance
         would not start by itself; 0 = none.
@@ -199,7 +200,7 @@ def anticipating(
         raise InputError(f"{name}: window is {window}; expected 1 to {LONGEST_WINDOW} passes to learn from")
     if default_pass is not None and not (math.isfinite(default_pass) and default_pass >= SHORTEST_INTERVAL):
         raise InputError(f"{name}: default_pass is {default_pass} s; expected at least {SHORTEST_INTERVAL} s")
-    options = {"margin": (margin, 3.0), "spacing": (spacing, 1.0), "window": (window, 50), "error": (error, 0.0)}
+    options = {"margin": (margin, 2.0), "spacing": (spacing, 1.0), "window": (window, 50), "error": (error, 0.0)}
     changed = [f"{option}={value:g}" for option, (value, usual) in options.items() if value != usual]
     changed += [] if default_pass is None else [f"default_pass={default_pass}"]
     return DispatchPolicy(

@@ -350,17 +350,19 @@ class Fleet:
                 if instance.closed == "shut" or sent >= self.units * self.capacity or room == 0:
                     continue
                 arrives, end = now + self.latency, instance.predicted
+                fills = sum(r.length for r in waiting) >= room
+                early = (1.5 * margin if fills else margin) + self.latency
                 if sent or self.back_to_back:  # it starts by itself
                     if instance.running and instance.start + self.latency > end:  # no batch could be in time
                         opens = now
                     elif instance.running and arrives <= end:
-                        opens = end - margin - self.latency
+                        opens = end - early
                     elif not instance.running and self.latency == 0:
                         opens = now
                     else:
                         continue
-                elif sum(r.length for r in waiting) >= room:
-                    opens = end - margin - self.latency if instance.running else now
+                elif fills:
+                    opens = end - early if instance.running else now
                 else:
                     opens = (max(end - 2.0**-10, due) if instance.running else due) - self.latency
                 start = max(end, arrives) if instance.running else arrives

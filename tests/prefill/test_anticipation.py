@@ -35,7 +35,7 @@ def test_a_line_through_passes_of_another_law_stays_sensible():
     simulation.run()
     progress, missed = simulation.state.progress, simulation.state.missed
     assert 0 < progress.law_slope < 1.000001 * progress.law_seconds / progress.law_tokens
-    assert progress.margin == pytest.approx(3 * np.sqrt(np.mean(missed**2))) and progress.margin > 2.0**-10
+    assert progress.margin == pytest.approx(2 * np.sqrt(np.mean(missed**2))) and progress.margin > 2.0**-10
 
 
 @pytest.mark.parametrize("error", [0.02, 0.1])

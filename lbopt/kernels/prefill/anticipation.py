@@ -9,7 +9,8 @@ one is ours.
   for more. The scheduler knows what a pass holds when it starts, hence the predicted end. A set error is put on the
   predicted seconds: times (1 + error * z), with z standard normal.
 * Margin. A batch is to reach its instance so long before the predicted end: `margin` times the root of the mean square
-  of what the last W predictions missed, at least LEAST_MARGIN.
+  of what the last W predictions missed, at least LEAST_MARGIN. Where the queue fills the pass to come it is FILLED times
+  that: who arrives later would find no room, so to be early costs little, and a miss costs a pass of what is left over.
 * Pass to come. Its load on a unit is what was sent there, less what the running pass computes. It starts by itself at
   the end of the running pass if anything was sent for it, or is left over; else when the first batch reaches it.
 * Window. An instance that will start by itself takes batches from (predicted end - margin - latency) on, until
@@ -34,6 +35,8 @@ from lbopt.kernels.prefill.state import Setting, State
 
 #: `closed` of an instance: the pass to come takes nobody until somebody arrives; then those who fit beside its batch.
 CLOSED, TOPPED_UP = 1, 2
+#: Factor on the margin where the queue fills the pass.
+FILLED = 1.5
 #: s. A batch that is sent for the very end of a pass could miss it by the rounding of a sum.
 LEAST_MARGIN = 2.0**-10
 
@@ -121,6 +124,7 @@ def soonest(now: float, setting: Setting, state: State) -> int:
         if room == 0:
             continue
         fills = progress.queued >= room
+        early = (FILLED * margin if fills else margin) + latency
         runs = ends[g] < np.inf
         by_itself = instance.on_device + instance.on_the_way > 0 or setting.engine == BACK_TO_BACK
         start = max(instance.predicted_end, reach) if runs else reach
@@ -130,12 +134,12 @@ def soonest(now: float, setting: Setting, state: State) -> int:
                 if instance.started + latency <= instance.predicted_end:
                     if reach > instance.predicted_end:
                         continue
-                    opens = instance.predicted_end - margin - latency
+                    opens = instance.predicted_end - early
             elif latency > 0:
                 continue
         else:
             if fills:
-                opens = instance.predicted_end - margin - latency if runs else now
+                opens = instance.predicted_end - early if runs else now
             else:
                 opens = (max(instance.predicted_end - LEAST_MARGIN, due) if runs else due) - latency
         if opens > now:
