@@ -180,7 +180,8 @@ def anticipating(
     Parameters
     ----------
     margin
-        How long before the predicted end a batch is to reach its instance, in standard errors of the predictions.
+        How long before the predicted end a batch is to reach its instance, in standard errors of the predictions; half
+        as long again where the queue fills the pass.
     spacing
         Least time between the starts of passes, as a share of (mean pass / healthy instances), where the instance
         would not start by itself; 0 = none.

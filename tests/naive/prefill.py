@@ -47,7 +47,7 @@ class Instance:
     fullest: int = 0  # tokens of the fullest unit in the running pass
     begun: int = 0
     predicted: float = math.inf  # end of the running pass, as the scheduler believes
-    closed: bool = False  # the pass to come gets no more batches
+    closed: str = ""  # the pass to come gets nobody more, or those who fit: "shut", "ajar"
     batch: str = "over"  # the last one: on its way, in the first pass that it could be in, over
 
     def __post_init__(self) -> None:
@@ -140,7 +140,7 @@ class Fleet:
             if r.state == "to come" and r.arrival == now:
                 came |= self.arrive(r, now)
         if self.policy == "anticipating":
-            self.send_ahead(now)
+            self.send_ahead(now, came)
         elif self.policy in ("pooled", "spacing", "tick"):
             self.schedule(now, came)
         for instance in self.instances:
@@ -178,7 +178,7 @@ class Fleet:
         if not any(r.state == "on the way" and r.instance == instance.number for r in self.requests):
             instance.batch = "in" if instance.batch == "on its way" else instance.batch
         instance.until = now + self.seconds(loads, longest)
-        instance.fullest, instance.closed = max(loads), False
+        instance.fullest, instance.closed = max(loads), ""
         z = self.deviations[(instance.begun * len(self.instances) + instance.number) % len(self.deviations)]
         instance.predicted = now + max(0.0, max(0.0, self.expected(instance.fullest)) * (1.0 + self.error * z))
         instance.begun += 1
@@ -331,7 +331,13 @@ class Fleet:
         coming = [r for r in self.requests if r.instance == instance.number and r.state == "on the way"]
         return len(coming) + sum(map(len, instance.queues))
 
-    def send_ahead(self, now: float) -> None:
+    def room_to_come(self, instance: Instance) -> float:
+        """Tokens for which the pass to come has room, unit by unit."""
+        return sum(max(0, self.chunk - load) for load in self.to_come(instance))
+
+    def send_ahead(self, now: float, came: bool) -> None:
+        for instance in self.instances[: self.healthy]:
+            instance.closed = "ajar" if came and instance.closed else instance.closed
         misses = [miss for _, _, miss in self.known]
         squares = math.sqrt(sum(miss * miss for miss in misses) / len(misses)) if misses else 0.0
         margin = max(2.0**-10, self.margin * squares)
@@ -340,22 +346,23 @@ class Fleet:
             due = self.last_start + self.share * self.mean_pass / max(1, self.healthy)
             open_now: list[tuple[float, bool, float, int]] = []
             for g, instance in enumerate(self.instances[: self.healthy]):
-                loads, sent = self.to_come(instance), self.sent_for_next(instance)
-                room = self.units * self.chunk - sum(loads)
-                if instance.closed or sent >= self.units * self.capacity or min(loads) >= self.chunk or room <= 0:
+                room, sent = self.room_to_come(instance), self.sent_for_next(instance)
+                if instance.closed == "shut" or sent >= self.units * self.capacity or room == 0:
                     continue
                 arrives, end = now + self.latency, instance.predicted
+                fills = sum(r.length for r in waiting) >= room
+                early = (1.5 * margin if fills else margin) + self.latency
                 if sent or self.back_to_back:  # it starts by itself
                     if instance.running and instance.start + self.latency > end:  # no batch could be in time
                         opens = now
                     elif instance.running and arrives <= end:
-                        opens = end - margin - self.latency
+                        opens = end - early
                     elif not instance.running and self.latency == 0:
                         opens = now
                     else:
                         continue
-                elif sum(r.length for r in waiting) >= room:
-                    opens = end - margin - self.latency if instance.running else now
+                elif fills:
+                    opens = end - early if instance.running else now
                 else:
                     opens = (max(end - 2.0**-10, due) if instance.running else due) - self.latency
                 start = max(end, arrives) if instance.running else arrives
@@ -371,7 +378,7 @@ class Fleet:
             if self.allocation == "backfill":
                 costs = [[r.cost(g, d) for d in range(self.units)] for r in waiting]
                 lengths = [r.length for r in waiting]
-                unit = backfill(self.to_come(instance), lengths, costs, self.chunk, self.split)
+                unit = backfill(self.to_come(instance), lengths, costs, self.chunk, math.inf if instance.closed else self.split)
             else:
                 unit = self.in_arrival_order(waiting, instance)
             for r, d in zip(waiting, unit, strict=True):
@@ -383,13 +390,12 @@ class Fleet:
                 r.tokens = r.left = r.cost(g, d)
                 if self.latency == 0:
                     self.reach(r)
-            instance.closed = None in unit
+            instance.closed = "shut" if None in unit else instance.closed
         self.look = math.inf
 
     def in_arrival_order(self, waiting: list[Request], instance: Instance) -> list[int | None]:
         """The oldest while there is room; units in turn, or the least loaded, for the longest first or not."""
-        g, loads = instance.number, self.to_come(instance)
-        room = self.units * self.chunk - sum(loads)
+        g, loads, room = instance.number, self.to_come(instance), self.room_to_come(instance)
         places = self.units * self.capacity - self.sent_for_next(instance)
         size = 0
         while size < len(waiting) and room > 0 and size < places:

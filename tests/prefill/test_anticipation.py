@@ -114,6 +114,26 @@ def test_a_queue_that_fills_the_pass_is_not_held_back():
     assert set(few.requests["instance"].tolist()) == {0}
 
 
+@pytest.mark.parametrize("allocation", ["backfill", "least-loaded"])
+def test_what_one_unit_has_left_takes_nothing_from_the_others(allocation):
+    """Six chunks on one unit: who comes during the first pass is on the other one in the second, not after them all."""
+    requests = PrefillRequests([0.0, 0.5], [60, 8])
+    setting = PrefillSetting(1, 2, "anticipating", allocation, PassTime(1.0, 0.0), 10, latency=0.0, phases="free")
+    run = simulate_prefill(requests, setting, seed=0)
+    assert run.requests["unit"].tolist() == [0, 1] and run.requests["finished"].tolist() == [6.0, 2.0]
+
+
+@pytest.mark.parametrize(("late", "length", "passes"), [(0.9995, 3, 2), (0.9995, 4, 3), (1.0005, 3, 3)])
+def test_who_comes_after_a_batch_and_fits_beside_it_is_in_its_pass(late, length, passes):
+    """Two of 7 go a little more than 0.2 s before the end at 1.2 s and leave a third; then 3 tokens are free beside each of them."""
+    requests = PrefillRequests([0.0, 0.1, 0.1, 0.1, late], [10, 7, 7, 7, length])
+    setting = PrefillSetting(1, 2, "anticipating", "backfill", PassTime(1.0, 0.0), 10, latency=0.2, phases="free")
+    run = simulate_prefill(requests, setting, seed=0)
+    ends = run.requests["finished"] - 0.2
+    np.testing.assert_allclose(ends, [1, 2, 2, 3, passes])
+    assert run.requests["deferred"].tolist() == [0, 0, 0, 1, 0]
+
+
 def test_passes_shorter_than_the_latency_do_not_stop_it():
     """No batch could be in time for a pass that follows one shorter than the way; they are sent at once instead."""
     setting = PrefillSetting(

@@ -23,18 +23,19 @@ def queues(draw):
     return rng.integers(0, draw(st.sampled_from([1, chunk, 2 * chunk])), D), length, hits, chunk
 
 
-@given(queues(), st.sampled_from([0, 0.5, 1, 100]))
+@given(queues(), st.sampled_from([0, 0.5, 1, 100]), st.booleans())
 @settings(max_examples=many(400, 100))
-def test_as_defined(queue, split):
+def test_as_defined(queue, split, tops_up):
     load, length, hits, chunk = queue
     m = length.size
     unit, before = np.zeros(m, np.int64), load.copy()
     rule = make_allocation(f"backfill:split={split}")
     parameters, scratch = rule.parameter_record(), np.zeros(m, np.int64)
-    allocate(BACKFILL, parameters, length, hits, np.zeros(m, np.int64), np.arange(m), 0, 0, chunk, load, scratch, unit)
+    none, batch = np.zeros(m, np.int64), np.arange(m)
+    allocate(BACKFILL, parameters, length, hits, none, batch, 0, 0, chunk, load, tops_up, scratch, unit)
 
     cost = (length[:, None] - (hits[:, 0, :] if hits.size else np.zeros((1, load.size), np.int64))).tolist()
-    expected = naive_backfill(before.tolist(), length.tolist(), cost, chunk, split)
+    expected = naive_backfill(before.tolist(), length.tolist(), cost, chunk, np.inf if tops_up else split)
     assert [None if d == KEEP else d for d in unit.tolist()] == expected
     for k, d in enumerate(expected):
         if d is not None:
@@ -59,7 +60,7 @@ def test_more_than_a_chunk_needs_room_for_its_end_alone(length, fits):
     parameters = make_allocation("backfill:split=9").parameter_record()
     none, hits, unit = np.zeros(1, np.int64), np.zeros((0, 0, 0), np.int64), np.zeros(1, np.int64)
     one, load = np.array([length]), np.array([5])
-    allocate(BACKFILL, parameters, one, hits, none, np.arange(1), 0, 0, 10, load, none.copy(), unit)
+    allocate(BACKFILL, parameters, one, hits, none, np.arange(1), 0, 0, 10, load, False, none.copy(), unit)
     assert (unit[0] == 0) == fits
     assert load.tolist() == [5 + length * fits]
 

@@ -33,6 +33,7 @@ def allocate(
     turn: int,
     chunk: int,
     load: Ints,
+    tops_up: bool,
     key: Ints,
     unit: Ints,
 ) -> None:
@@ -54,6 +55,8 @@ def allocate(
         Most tokens of a unit in a pass; less `load` it is the headroom of the unit.
     load
         int64 (D,): tokens that each unit of instance g has to compute; changed in place.
+    tops_up
+        Whether the pass that this is for has got a batch before.
     key
         int64 (>= m,): scratch.
     unit
@@ -63,7 +66,7 @@ def allocate(
     if code == PBAA:
         pbaa(parameters, length, hits, deferred, batch, g, chunk, load, key, unit)
     elif code == BACKFILL:
-        backfill(parameters, length, hits, batch, g, chunk, load, key, unit)
+        backfill(parameters, length, hits, batch, g, chunk, load, tops_up, key, unit)
     elif code == LONGEST_FIRST and m > 1:
         for k in range(m):
             key[k] = -length[batch[k]]

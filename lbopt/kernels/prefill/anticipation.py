@@ -9,7 +9,8 @@ one is ours.
   for more. The scheduler knows what a pass holds when it starts, hence the predicted end. A set error is put on the
   predicted seconds: times (1 + error * z), with z standard normal.
 * Margin. A batch is to reach its instance so long before the predicted end: `margin` times the root of the mean square
-  of what the last W predictions missed, at least LEAST_MARGIN.
+  of what the last W predictions missed, at least LEAST_MARGIN. Where the queue fills the pass to come it is FILLED times
+  that: who arrives later would find no room, so to be early costs little, and a miss costs a pass of what is left over.
 * Pass to come. Its load on a unit is what was sent there, less what the running pass computes. It starts by itself at
   the end of the running pass if anything was sent for it, or is left over; else when the first batch reaches it.
 * Window. An instance that will start by itself takes batches from (predicted end - margin - latency) on, until
@@ -19,8 +20,9 @@ one is ours.
   together, and the batch is timed for the predicted end itself, since to be late costs no more than that. But if the
   queue fills the pass, a later batch would be no better: it is sent a margin ahead, without spacing.
 * Whom. Among the instances in their window that have room, the one whose pass to come is predicted to start the
-  soonest; one that runs nothing before others, then the one that has been free the longest. What it leaves in the
-  queue closes it for that pass; if nothing is left, later arrivals may follow while the window is open.
+  soonest; one that runs nothing before others, then the one that has been free the longest. Later arrivals may follow
+  while the window is open; where the batch left some in the queue, only those who fit beside it (`TOPPED_UP`).
+* Room. Of each unit by itself: what one has beyond a chunk takes nothing from the others.
 * Misses. A batch that comes too late, because the pass ended before its predicted end, waits on the device for the pass
   after, and is part of the load of that one: no place is given away twice.
 """
@@ -31,6 +33,10 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.codes import BACK_TO_BACK
 from lbopt.kernels.prefill.state import Setting, State
 
+#: `closed` of an instance: the pass to come takes nobody until somebody arrives; then those who fit beside its batch.
+CLOSED, TOPPED_UP = 1, 2
+#: Factor on the margin where the queue fills the pass.
+FILLED = 1.5
 #: s. A batch that is sent for the very end of a pass could miss it by the rounding of a sum.
 LEAST_MARGIN = 2.0**-10
 
@@ -114,10 +120,11 @@ def soonest(now: float, setting: Setting, state: State) -> int:
     chosen, first, timer = -1, np.inf, np.inf
     for g in range(healthy):
         instance = instances[g]
-        room = 0 if instance.closed == 1 else _headroom(g, setting, state)
+        room = 0 if instance.closed == CLOSED else headroom(g, setting, state)
         if room == 0:
             continue
         fills = progress.queued >= room
+        early = (FILLED * margin if fills else margin) + latency
         runs = ends[g] < np.inf
         by_itself = instance.on_device + instance.on_the_way > 0 or setting.engine == BACK_TO_BACK
         start = max(instance.predicted_end, reach) if runs else reach
@@ -127,12 +134,12 @@ def soonest(now: float, setting: Setting, state: State) -> int:
                 if instance.started + latency <= instance.predicted_end:
                     if reach > instance.predicted_end:
                         continue
-                    opens = instance.predicted_end - margin - latency
+                    opens = instance.predicted_end - early
             elif latency > 0:
                 continue
         else:
             if fills:
-                opens = instance.predicted_end - margin - latency if runs else now
+                opens = instance.predicted_end - early if runs else now
             else:
                 opens = (max(instance.predicted_end - LEAST_MARGIN, due) if runs else due) - latency
         if opens > now:
@@ -152,7 +159,16 @@ def soonest(now: float, setting: Setting, state: State) -> int:
 
 
 @kernel
-def _headroom(g: int, setting: Setting, state: State) -> int:
+def reopen(state: State) -> None:
+    """Let instances whose pass to come has its batch take those who fit beside it, since somebody arrived."""
+    instances = state.instances
+    for g in range(state.progress.healthy):
+        if instances[g].closed == CLOSED:
+            instances[g].closed = TOPPED_UP
+
+
+@kernel
+def headroom(g: int, setting: Setting, state: State) -> int:
     """Return the tokens for which the pass to come of instance g has room; 0 if it takes no further request.
 
     Parameters
@@ -168,9 +184,7 @@ def _headroom(g: int, setting: Setting, state: State) -> int:
     D = backlog.shape[1]
     if instance.on_device + instance.on_the_way >= D * setting.capacity:
         return 0
-    room, some = D * chunk, False
+    room = 0
     for d in range(D):
-        load = backlog[g, d] - queues[g * D + d].in_pass
-        room -= load
-        some = some or load < chunk
-    return max(0, room) if some else 0
+        room += max(0, chunk - (backlog[g, d] - queues[g * D + d].in_pass))
+    return room

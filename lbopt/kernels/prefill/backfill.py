@@ -10,7 +10,8 @@ one, as backfilling does in schedulers of parallel jobs.
    fit. Who does not fit is kept.
 3. The next LOOKED of the queue, the oldest first, go to the least loaded unit if they fit.
 4. If what is still kept would fill more than `split` hundredths of a pass, the oldest of it go to the least loaded unit
-   while one has headroom, and are computed in parts: a queue that long costs more than a second pass.
+   while one has headroom, and are computed in parts: a queue that long costs more than a second pass. Not so where the
+   pass has its batch already and is topped up.
 """
 
 import numpy as np
@@ -33,6 +34,7 @@ def backfill(
     g: int,
     chunk: int,
     load: Ints,
+    tops_up: bool,
     key: Ints,
     unit: Ints,
 ) -> None:
@@ -40,7 +42,7 @@ def backfill(
 
     Parameters
     ----------
-    parameters, length, hits, batch, g, chunk, load, key, unit
+    parameters, length, hits, batch, g, chunk, load, tops_up, key, unit
         As of `allocation.allocate`.
     """
     m, D = batch.size, load.size
@@ -59,6 +61,8 @@ def backfill(
     unit[prefix:m] = KEEP
     for k in range(prefix, min(m, prefix + LOOKED)):
         unit[k] = _fit(length, hits, batch[k], g, chunk, load)
+    if tops_up:
+        return
     kept = 0
     for k in range(m):
         if unit[k] == KEEP:

@@ -22,7 +22,7 @@ import numpy as np
 from lbopt.kernels.arrays import Floats, Record, Records
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.allocation import allocate, chooses, place
-from lbopt.kernels.prefill.anticipation import soonest
+from lbopt.kernels.prefill.anticipation import CLOSED, TOPPED_UP, headroom, reopen, soonest
 from lbopt.kernels.prefill.codes import ANTICIPATING, JSQ, KEEP, POOLED, RANDOM, REFUSE, ROUND_ROBIN, TICK
 from lbopt.kernels.prefill.cost import cost, least_cost
 from lbopt.kernels.prefill.interval import next_tick, pass_ticks
@@ -85,6 +85,8 @@ def dispatch(now: float, arrived: bool, requests: Requests, setting: Setting, st
     D = state.backlog.shape[1]
     room = Room(D * setting.chunk, D * setting.capacity, int(setting.while_left_over))
     bypass = setting.idle_bypass and arrived
+    if ahead and arrived:
+        reopen(state)
     while progress.queue_head < progress.queue_tail:
         progress.timer = np.inf
         if ahead:
@@ -103,7 +105,7 @@ def dispatch(now: float, arrived: bool, requests: Requests, setting: Setting, st
         none = _send_batch(g, now, requests, setting, state) == 0
         if ahead:
             if progress.queue_head < progress.queue_tail:
-                state.instances[g].closed = 1
+                state.instances[g].closed = CLOSED
         elif none:
             if not pooled:
                 progress.timer = now + progress.interval
@@ -257,12 +259,12 @@ def _send_batch(g: int, now: float, requests: Requests, setting: Setting, state:
     left = D * chunk - instance.tokens
     places = D * setting.capacity - instance.on_device
     ahead = setting.policy == ANTICIPATING
+    tops_up = ahead and instance.closed == TOPPED_UP
     if ahead:  # for the pass to come: what the running pass computes is none of its load
         places -= instance.on_the_way
+        left = headroom(g, setting, state)
         for d in range(D):
-            in_pass = state.queues[g * D + d].in_pass
-            state.backlog[g, d] -= in_pass
-            left += in_pass
+            state.backlog[g, d] -= state.queues[g * D + d].in_pass
     whole = chooses(rule)
     size = 0
     while head + size < tail and (whole or (left > 0 and size < places)):
@@ -271,14 +273,15 @@ def _send_batch(g: int, now: float, requests: Requests, setting: Setting, state:
         left -= least_cost(length, hits, i, g)
         size += 1
     turn, load = instance.placed_in_turn, state.backlog[g]
-    allocate(rule, setting.parameters, length, hits, deferred, batch[:size], g, turn, chunk, load, state.key, chosen)
+    parameters, key = setting.parameters, state.key
+    allocate(rule, parameters, length, hits, deferred, batch[:size], g, turn, chunk, load, tops_up, key, chosen)
     if ahead:
         for d in range(D):
             load[d] += state.queues[g * D + d].in_pass
     first_kept = head + size
     for k in range(size - 1, -1, -1):
         if chosen[k] == KEEP:
-            deferred[batch[k]] += 1
+            deferred[batch[k]] += not tops_up
             first_kept -= 1
             waiting[first_kept] = batch[k]
     progress.queue_head = first_kept

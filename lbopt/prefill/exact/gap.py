@@ -106,7 +106,7 @@ def place_by(batch: PrefillBatch, rule: str, chunk: int, first: int, turn: int =
     unit, key = np.full((2, n), -1, dtype=np.int64)
     allocate(
         chosen.code, chosen.parameter_record(), batch.length.copy(), hits, batch.pending.astype(np.int64),
-        np.arange(first), 0, turn, chunk, batch.load.copy(), key, unit,
+        np.arange(first), 0, turn, chunk, batch.load.copy(), False, key, unit,
     )  # fmt: skip
     return np.maximum(unit, -1)
 
