@@ -214,7 +214,9 @@ class Monitor:
     def _retire(self, event: EndForward | PollAnswer | FirstToken) -> None:
         if event.instance not in self.live or isinstance(event, FirstToken):
             return
-        if event.seq == self.live[event.instance][0] and (isinstance(event, EndForward) or event.depth == 0):
+        batch, ends = self.live[event.instance][0], isinstance(event, EndForward)
+        received = isinstance(event, EndForward) and event.newest == batch and self.setting.ready == "free"
+        if received or (event.seq == batch and (ends or event.depth == 0)):
             del self.live[event.instance]
 
     def _left(self, event: EndForward | PollAnswer | FirstToken, now: float) -> None:

@@ -166,7 +166,8 @@ class TripleCheck:
             at = at._replace(measured=event.seq)
             pace = state.pace.after_pass(event.seconds, state.healthy, self.setting)
             state, actions = self.rearmed(with_pace(state, pace))
-        current = event.seq == at.seq
+        # Who is served when it runs nothing has acknowledged what it has received, though no pass had it yet.
+        current = at.seq in (event.seq, event.newest) if self.setting.ready == "free" else event.seq == at.seq
         if current and at.phase is Phase.READY:
             # A further pass of a backlog, or a duplicate, or one that was overtaken: the backlog of a seq only falls.
             at = at._replace(
@@ -382,6 +383,8 @@ class TripleCheck:
         if self.setting.timer != "spacing" or state.last_dispatch is None:
             return state, ()
         due = state.last_dispatch + state.pace.interval
+        if self.units is not None:
+            return state._replace(due=due), ()  # who looks sets the timer
         return state._replace(due=due), (WakeAt(max(due, state.now)),)
 
     def timers(self, state: SchedulerState) -> tuple[Action, ...]:

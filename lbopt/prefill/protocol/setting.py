@@ -174,6 +174,8 @@ class ProtocolSetting:
             )
 
     def _check_watchdog(self) -> None:
+        if self.watchdog == math.inf and self.allocation is not None:
+            return  # there is none
         if not math.isfinite(self.watchdog):
             raise InputError(f"watchdog is {self.watchdog} mean passes; expected a finite number, the source has 5")
         timeout, least = self.timeout(self.default_pass), self.default_pass + self.latency + self.way_back

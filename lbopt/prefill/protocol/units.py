@@ -49,7 +49,9 @@ class Units:
         at = state.instances[g]
         left = self.count * self.chunk - sum(at.load)
         places = self.count * self.capacity - self._depth(at, state.now)
-        shown, lengths, kept = [], [], []
+        shown: list[int] = []
+        lengths: list[int] = []
+        kept: list[int] = []
         for request, entry in state.ledger.queued():
             if not (self.rule.chooses or (left > 0 and len(shown) < places)):
                 break
@@ -82,21 +84,9 @@ class Units:
         # What left a request behind counts only for rules that are shown the whole queue.
         deferred = np.array(kept if self.rule.chooses else [0] * n, dtype=np.int64)
         loads = np.array(load or at.load or [0] * self.count, dtype=np.int64)
-        batch, tokens = np.arange(n), np.array(lengths, dtype=np.int64)
-        self._allocate(
-            self.rule.code,
-            self._parameters,
-            tokens,
-            _NO_HITS,
-            deferred,
-            batch,
-            0,
-            at.placed,
-            self.chunk,
-            loads,
-            key,
-            unit,
-        )
+        batch, tokens, of = np.arange(n), np.array(lengths, dtype=np.int64), self._parameters
+        turn, chunk = at.placed, self.chunk
+        self._allocate(self.rule.code, of, tokens, _NO_HITS, deferred, batch, 0, turn, chunk, loads, key, unit)
         chosen: list[int] = unit.tolist()
         assert min(chosen, default=KEEP) >= REFUSE
         return chosen
