@@ -125,7 +125,7 @@ def protocol_setting(setting: PrefillSetting, messages: Messages) -> ProtocolSet
         pace=messages.pace,
         interval=policy.interval,
         engine=setting.engine,
-        announced=held,
+        announced=True,
     )
 
 
@@ -195,7 +195,7 @@ def _check(requests: PrefillRequests, setting: PrefillSetting) -> None:
             f"queue_limit is {setting.queue_limit}; a scheduler does not see who has begun, expected None with messages"
         )
     if setting.topology:
-        raise InputError("topology is given; with messages instances come and go by faults, expected crashes in the plan")
+        raise InputError("topology is given; with messages instances go by faults, expected crashes in the plan")
 
 
 def _columns(world: World, requests: PrefillRequests, outcome: Outcome) -> dict[str, NDArray[Any]]:

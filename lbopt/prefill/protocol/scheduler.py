@@ -289,7 +289,8 @@ class TripleCheck:
             return state, ()
         if event.healthy:
             # What it may still have is void, and unknown.
-            at = at._replace(phase=Phase.READY, epoch=max(at.epoch, event.epoch))
+            ended = state.now if at.ended == math.inf else at.ended
+            at = at._replace(phase=Phase.READY, epoch=max(at.epoch, event.epoch), ended=ended)
         else:
             state = given_up(state, g, at.batches)
             at = at._replace(
@@ -408,6 +409,7 @@ class TripleCheck:
             phase=Phase.READY,
             in_flight=0,
             backlog=remaining or 0,
+            load=at.load if known else (),
             known_empty=remaining == 0,
             acknowledged=at.seq if known else at.acknowledged,
             deadline=self.by_when(state),

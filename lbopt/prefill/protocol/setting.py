@@ -161,7 +161,17 @@ class ProtocolSetting:
                 raise InputError(f"{name} is {value}; expected at least 1 {what}, or None for no limit")
         if self.target not in TARGETS:
             raise unknown("target", self.target, TARGETS)
+        if self.engine == "back-to-back" and not (self.announced and self.rule is not None):
+            raise InputError(
+                "an engine that goes back-to-back runs from the start, and takes a batch when a pass ends; expected "
+                "announced=True, and an allocation"
+            )
         if self.rule is not None:
+            if self.timer == "tick" and self.engine == "back-to-back":
+                raise InputError(
+                    "timer tick lets a batch leave at a tick only, and an engine that goes back-to-back takes one only "
+                    "when a pass ends: the two hardly ever meet; expected timer lattice"
+                )
             return
         if self.units > 1:
             raise InputError(

@@ -14,6 +14,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -110,6 +111,8 @@ class World:
             devices = Devices(chunk, pass_time=lambda load: half + per_token * load.total)
         if devices.units != setting.units:
             raise InputError(f"instances have {devices.units} units, the scheduler's setting {setting.units}")
+        if devices.engine == "back-to-back" and not devices.phases:
+            devices = replace(devices, phases=(0.0,) * setting.num_instances)
         self.scheduler, self.plan, self.setting, self.devices = scheduler, plan, setting, devices
         self.promises = isinstance(scheduler, TripleCheck)
         watched = watched and self.promises and not moments
@@ -346,7 +349,9 @@ class World:
     def _announce(self, now: float, g: int) -> None:
         """An instance is no more busy with what it had at the start, and says so."""
         self._busy.discard(g)
-        self._polled(now, g, 0)
+        # It registers, which nothing loses.
+        here = partial(PollAnswer, instance=g, seq=0, depth=0, epoch=self.engines[g].epoch)
+        self._hear_at(now + self.setting.way_back, _NETWORK, here)
         self._start(now, g)
 
     def _start(self, now: float, g: int) -> None:
@@ -439,6 +444,8 @@ class World:
 
     def _lapse(self, now: float, g: int) -> None:
         self.engines[g].forget()
+        if self.devices.engine == "back-to-back":
+            self._start(now, g)
 
     def _health(self, now: float, g: int, more: int) -> None:
         self._down[g] += more
