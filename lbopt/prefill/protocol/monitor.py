@@ -28,6 +28,11 @@ Liveness
     P + L after the last dispatch, the interval has elapsed, and one of them is served: a READY one, or, as then none
     lives, a SUSPECT; a lattice may need one more interval until its tick. With `patience` n every request therefore
     leaves or is refused within (n + 1) gap of being queued: each dispatch either takes it or leaves it behind.
+With batches by an allocation
+    an instance may be ready and have no room, or the rule may keep all that wait, until a pass has ended; and the next
+    one of a ring is waited for until a second interval. So requests that wait see a dispatch, or hear of the end of a
+    pass, at least every  k P + 2 (P + L) + e,  and X has n + p of these gaps. That the head is not idle is not checked,
+    and no gap of an engine that goes back-to-back: it takes a batch when the end of a pass is heard, which may be lost.
 Served within
     Let one instance live from some time on: it stays up in one epoch, messages between it and the scheduler arrive, and
     it is heard of at most S s after each pass began. Then each request is served or refused within
@@ -62,6 +67,7 @@ from lbopt.prefill.protocol.messages import (
     WakeAt,
     Watchdog,
 )
+from lbopt.prefill.protocol.pace import Pace
 from lbopt.prefill.protocol.setting import ProtocolSetting
 from lbopt.prefill.protocol.state import Phase, SchedulerState
 
@@ -98,7 +104,7 @@ class Monitor:
         self.epoch = [0] * setting.num_instances
         self.joined: dict[int, float] = dict.fromkeys(range(setting.num_instances), 0.0)
         self.largest_pass = self.smallest_pass = setting.default_pass
-        self.last_cycle = 0.0
+        self.last_cycle = self.last_end = 0.0
         self.clock = self.ahead = 0.0
         self.sums = dict.fromkeys(("queued", "in flight", "done", "refused"), 0)
         self.open: set[int] = set()
@@ -110,6 +116,8 @@ class Monitor:
     def gap(self) -> float:
         """Most seconds between dispatches while a request waits and one instance stays; see the module."""
         watchdog, interval = self.setting.timeout(self.largest_pass), self.largest_pass + self.setting.latency
+        if self.setting.allocation is not None:
+            return watchdog + 2 * interval + self.late
         return (max(watchdog, interval) if self.setting.timer == "spacing" else watchdog + interval) + self.late
 
     def served_within(self, waiting: int, passes: int, heard_within: float) -> float:
@@ -126,6 +134,8 @@ class Monitor:
         """
         heard = max(self.setting.timeout(self.largest_pass) + self.late, heard_within + 2 * self.setting.latency)
         again = self.setting.num_instances
+        if self.setting.allocation is not None:
+            waiting += passes
         return (again + 1) * ((waiting + 1) * self.gap + (passes + 2) * heard)
 
     def after(
@@ -196,6 +206,8 @@ class Monitor:
                     self._epoch(event.instance, event.epoch)
                     self._retire(event)
                     self._left(event, now)
+                    if self.setting.allocation is not None and isinstance(event, EndForward):
+                        self.last_end = now
             case IntervalTick():
                 self.timer.pop(_INTERVAL, None)
             case Watchdog():
@@ -214,7 +226,9 @@ class Monitor:
     def _retire(self, event: EndForward | PollAnswer | FirstToken) -> None:
         if event.instance not in self.live or isinstance(event, FirstToken):
             return
-        if event.seq == self.live[event.instance][0] and (isinstance(event, EndForward) or event.depth == 0):
+        batch, ends = self.live[event.instance][0], isinstance(event, EndForward)
+        received = isinstance(event, EndForward) and event.newest == batch and self.setting.ready == "free"
+        if received or (event.seq == batch and (ends or event.depth == 0)):
             del self.live[event.instance]
 
     def _left(self, event: EndForward | PollAnswer | FirstToken, now: float) -> None:
@@ -278,17 +292,20 @@ class Monitor:
         return False
 
     def _check_waiting(self, now: float) -> None:
+        if self.setting.engine == "back-to-back":
+            return
         waiting = [request for request in self.open if self.where[request] == "queued"]
         if not waiting or not self.joined:
             return
         stays_since = min(self.joined.values())
-        idle = now - max(self.last_cycle, stays_since)
+        idle = now - max(self.last_cycle, stays_since, self.last_end)
         if idle > self.gap + SLACK:
             raise BrokenPromiseError(f"no dispatch for {idle:g} s at {now:g} s, bound {self.gap:g} s; {waiting} wait")
-        if self.setting.patience is None and self.setting.batch_tokens is not None:
+        limited = self.setting.batch_tokens is not None or self.setting.allocation is not None
+        if self.setting.patience is None and limited:
             return
         # A batch without a limit takes all waiting requests.
-        cycles = 1 if self.setting.batch_tokens is None else (self.setting.patience or 0) + 1
+        cycles = (self.setting.patience or 0) + 1 if limited else 1
         for request in waiting:
             waited = now - max(self.waits_since[request], stays_since)
             if waited > cycles * self.gap + SLACK:
@@ -384,9 +401,10 @@ class Monitor:
 
     def _check_pace(self, before: SchedulerState, state: SchedulerState) -> None:
         rings = self.timer.get(_INTERVAL, math.inf)
-        if state.ledger.waiting and self.clock < state.due - SLACK and rings > state.due + SLACK:
+        by_due = self.setting.timer in ("spacing", "tick")
+        if by_due and state.ledger.waiting and self.clock < state.due - SLACK and rings > state.due + SLACK:
             raise BrokenPromiseError(f"requests wait until {state.due:g} s, and the interval's timer rings {rings:g} s")
-        if state.pace is not before.pace:
+        if state.pace is not before.pace and isinstance(state.pace, Pace):
             values = sorted(state.pace.measured)
             low, high = values[(len(values) - 1) // 2], values[len(values) // 2]
             if not low <= state.pace.typical <= high:
@@ -397,6 +415,8 @@ class Monitor:
     def _check_head(
         self, before: SchedulerState, event: Event, state: SchedulerState, actions: tuple[Action, ...]
     ) -> None:
+        if self.setting.allocation is not None:
+            return  # whether one may be served depends on its room, and on whose turn it is
         elapsed = state.now >= state.due
         if self.setting.timer == "tick":
             elapsed = isinstance(event, IntervalTick) and state.now >= before.due
