@@ -1,4 +1,4 @@
-"""Times the decode step of a model with experts on an accelerator, and fits the constants that the locality study assumes.
+"""Times the decode step of a model with experts on an accelerator, and fits the constants of the locality study.
 
     python -m tests.benchmarks.expert_step --model qwen3-30b-a3b --out expert-step      (needs torch, Triton and a GPU)
     python -m tests.benchmarks.expert_step --forecast
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import astuple
 from pathlib import Path
 
 from lbopt.hardware.measure.experts.law import StepLaw, fit, forecast
@@ -60,15 +61,18 @@ def measure(args: argparse.Namespace) -> dict:
         "plain_read": read,
         "tuned": tuned,
         "tiles": sweep.parts.tiles,
-        "attention_kernels": sweep.parts.chosen_kernels(),
         "errors": errors,
         "uncaptured": alone,
         "law": as_data(law),
+        "columns": ["part", "requests", "context", "active", "generalists", "median", "least", "most"],
         "rows": [
-            [one.place.part, one.place.requests, one.place.context, one.place.active, one.place.generalists]
-            + [one.median, min(one.seconds), max(one.seconds), len(one.seconds), law.of(one.place, layers)]
+            [
+                *astuple(one.place),
+                *(float(f"{value:.5g}") for value in (one.median, min(one.seconds), max(one.seconds))),
+            ]
             for one in timed
         ],
+        "of_law": [law.of(one.place, layers) / one.median - 1 for one in timed],
     }
 
 
@@ -114,9 +118,9 @@ def main() -> None:
         say(f"{name:22} {1e6 * value:10.4g} us ({1e6 * low:.4g} ... {1e6 * high:.4g})")
     for name, part in found["law"]["parts"].items():
         say(f"{name}: residual {part['typical_residual']:.1%}, at most {part['worst_residual']:.1%}")
-    for part, requests, context, active, _, median, *_, predicted in found["rows"]:
+    for (part, requests, context, active, _, median, *_), error in zip(found["rows"], found["of_law"], strict=True):
         if part == "step":
-            say(f"step {requests:4} x {context:5}, {active:3} experts: {1e3 * median:7.3f} ms, parts {predicted / median - 1:+.1%}")
+            say(f"step {requests:4} x {context:5}, {active:3} experts: {1e3 * median:7.3f} ms, law {error:+.1%}")
     say(f"uncaptured {found['uncaptured']}, {found['seconds']:.0f} s in all")
 
 
