@@ -1,4 +1,4 @@
-"""The table of verdicts over the ranges of the assumed constants."""
+"""The tables of verdicts under given step times, and over the ranges of the assumed constants."""
 
 from __future__ import annotations
 
@@ -35,6 +35,27 @@ def constants_table(outcome: LocalityOutcome) -> Table:
         "Verdicts over the assumed constants",
         f"{_RANGES} Every pair of them is simulated anew. {interval_said(outcome)}",
         ("quantity", "printed", "ours (verdict)", "lowest (at)", "highest (at)", "over both ranges"),
+        rows,
+    )
+
+
+def laws_table(outcome: LocalityOutcome) -> Table:
+    """Return a row a statement and step time that was given."""
+    rows = [
+        (
+            f"{found.judged.question.workload}: {found.judged.question.quantity}",
+            found.law,
+            f"{found.judged.question.printed.text} %",
+            shown(found.judged.ours),
+            found.judged.verdict,
+        )
+        for found in outcome.at_laws()
+    ]
+    rates = ", ".join(f"{rate:g}" for rate in outcome.config.rates)
+    return Table(
+        "Verdicts under given step times",
+        f"What a name leaves out is as assumed. {interval_said(outcome)} Mean over {rates} requests/s.",
+        ("quantity", "step time", "printed", "ours", "verdict"),
         rows,
     )
 

@@ -86,6 +86,22 @@ def constant_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
     ]
 
 
+def law_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
+    """Return a row a statement and step time that was given."""
+    return [
+        {
+            "workload": found.judged.question.workload,
+            "quantity": found.judged.question.quantity,
+            "law": found.law,
+            "unit": found.judged.question.printed.unit,
+            **_interval("ours", found.judged.ours),
+            "worlds": len(found.judged.values),
+            "verdict": found.judged.verdict,
+        }
+        for found in outcome.at_laws()
+    ]
+
+
 def signature_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
     """Return a row a workload and quantity of signatures; `of` is the transform, batch or width that it is of."""
     found = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lbopt.report import numbers
-from lbopt.report.locality_constants import constants_table
+from lbopt.report.locality_constants import constants_table, laws_table
 from lbopt.report.locality_sweeps import interval_said, shown, sweep_tables, workloads_of
 from lbopt.studies.locality import RATE, WORKERS, Judged, LocalityConfig, LocalityOutcome, Question, questions
 from lbopt.studies.locality.plan import CACHE_RATE, LARGE_RATES, LARGE_WORKERS
@@ -46,7 +46,8 @@ def locality_tables(outcome: LocalityOutcome) -> list[Table]:
     items = {asked.item for asked, _ in answers}  # nothing is printed of the barrier, nor of the pool on task
     beside = [_printed_table(outcome, item, answers) for item in _TITLES if item in items]
     bands = [constants_table(outcome)] if outcome.constant_bands() else []
-    return [*sweep_tables(outcome), *beside, *([_count_table(answers)] if beside else []), *bands]
+    given = [laws_table(outcome)] if outcome.at_laws() else []
+    return [*sweep_tables(outcome), *beside, *([_count_table(answers)] if beside else []), *bands, *given]
 
 
 def answered(outcome: LocalityOutcome) -> list[Answer]:

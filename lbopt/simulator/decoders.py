@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,10 @@ from lbopt.model import Trace
 from lbopt.policies import CompiledPolicy, Policy
 from lbopt.simulator.setting import ClosedLoop, SimulationSetting
 from lbopt.simulator.state import requests_of, setting_of
+
+if TYPE_CHECKING:  # compiled code is imported when a run is asked for
+    from lbopt.kernels.simulation.decoders import Workers
+    from lbopt.kernels.simulation.state import Requests
 
 #: Rules that bind a request by what its arrival finds.
 _CODES = (BAND, JSQ, JSQ_LOAD, POWER_OF_TWO, RANDOM, ROUND_ROBIN, VLLM)
@@ -139,7 +144,7 @@ def simulate_decoders(
     )
     counted = record(WINDOW)
     counted.begin, counted.end = window
-    run_decoders(requests, setting_of(policy, setting, trace), record(TURN), counted, out)
+    run_decoders(requests, setting_of(policy, setting, trace), _idle(requests, G), record(TURN), counted, out)
     return DecoderRun(
         worker=out.worker,
         arrival=requests.arrival,
@@ -151,4 +156,31 @@ def simulate_decoders(
         running=out.running,
         experts=out.experts,
         request_seconds=out.request_seconds,
+    )
+
+
+def _idle(requests: Requests, num_workers: int) -> Workers:
+    from lbopt.kernels.simulation.decoders import Workers
+
+    N, cells = requests.prompt.size, requests.unused.shape[1]
+    load, running, queued, queued_tokens, own_step, changed = (np.zeros(num_workers, dtype=np.int64) for _ in range(6))
+    unused, known_of, known_terms = (np.zeros((num_workers, cells)) for _ in range(3))
+    nobody = -1
+    return Workers(
+        load=load,
+        running=running,
+        queued=queued,
+        queued_tokens=queued_tokens,
+        queue_head=np.full(num_workers, nobody),
+        queue_tail=np.full(num_workers, nobody),
+        next_in_queue=np.full(N, nobody),
+        own_step=own_step,
+        ends=np.full(num_workers, np.inf),
+        last=np.full((num_workers, int(requests.output.max()) + 1), nobody),
+        next_to_end=np.full(N, nobody),
+        unused=unused,
+        changed=changed,
+        experts=np.zeros(num_workers),
+        known_of=known_of,
+        known_terms=known_terms,
     )

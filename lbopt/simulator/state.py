@@ -157,6 +157,8 @@ def fresh_state(
         unused=np.zeros((num_workers, requests.unused.shape[1])),
         experts_changed=per_worker(),
         experts=np.zeros(num_workers),
+        experts_known_of=np.zeros((num_workers, requests.unused.shape[1])),
+        experts_known_terms=np.zeros((num_workers, requests.unused.shape[1])),
     )
 
 

@@ -150,7 +150,7 @@ def test_the_help_says_how_long_it_takes(locality):
     code, shown, _ = locality("--help")
     assert code == 0
     text = " ".join(shown.split())
-    assert "25 s a world and workload" in text
+    assert "11 s a world and workload" in text
     assert "Example" in text
     for name in ("signatures", "routers", "band", "clusters", "pool", "barrier"):
         assert name in text

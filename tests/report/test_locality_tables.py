@@ -7,10 +7,10 @@ import math
 import pytest
 from studies.locality_answers import answer_of, made_up
 
-from lbopt.report.locality_rows import constant_rows, question_rows, run_rows, signature_rows
+from lbopt.report.locality_rows import constant_rows, law_rows, question_rows, run_rows, signature_rows
 from lbopt.report.locality_sweeps import over_rates
 from lbopt.report.locality_tables import NO_ANSWER, locality_tables
-from lbopt.studies.locality import ITEMS, LocalityConfig, LocalityOutcome, PlannedRun, questions
+from lbopt.studies.locality import ITEMS, WORKLOADS, LocalityConfig, LocalityOutcome, PlannedRun, questions
 from lbopt.studies.locality.question import change
 from lbopt.studies.verdict import VERDICTS
 from lbopt.table import Table
@@ -208,6 +208,22 @@ def test_constants_have_a_row_a_pair_and_a_sentence() -> None:
     assert "wait" in {row["quantity"] for row in runs}
     plain = run_rows(made_up("band"))
     assert "law" not in plain[0] and "wait" not in {row["quantity"] for row in plain}, "the columns of version 0.1.0"
+
+
+def test_step_times_that_are_given_have_a_row_a_statement() -> None:
+    name = "other=2ms,request=5us"
+    outcome = made_up("band", rates=(60.0,), laws=(name,))
+    table = by_title(locality_tables(outcome), "Verdicts under given step times")
+    assert [row[0] for row in table.rows] == [
+        f"{workload}: {of} of eldr against the best balancer" for workload in WORKLOADS for of in ("P50", "P99")
+    ]
+    assert {row[1] for row in table.rows} == {name}
+    rows = law_rows(outcome)
+    assert [(row["workload"], row["verdict"]) for row in rows] == [
+        (row[0].split(":")[0], row[-1]) for row in table.rows
+    ]
+    assert {row["worlds"] for row in rows} == {3}
+    assert law_rows(made_up("band")) == []
 
 
 def test_a_wait_is_shown_in_hundredths_of_a_millisecond() -> None:

@@ -1,5 +1,7 @@
 """Experts in use: counted anew from who runs where, in every step of the barrier's loop."""
 
+import math
+
 import numpy as np
 import pytest
 from naive.decoders import union
@@ -7,6 +9,7 @@ from simulator.expert_traces import expert_trace
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import AffineStepTime, ExpertStepTime
+from lbopt.kernels.simulation.experts import count_experts, join_experts, leave_experts
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, simulate
@@ -91,3 +94,32 @@ def test_an_expert_that_is_always_used_has_a_finite_logarithm():
     likely = experts.decode[3, 1, 4].astype(float)
     assert logs[3, 1 * 6 + 4] == pytest.approx(np.log(1 - likely), rel=1e-6)
     assert unused_logs(None).shape == (0, 0)
+
+
+@pytest.mark.parametrize("together", [1, 3])
+def test_counts_that_keep_their_terms_are_those_of_a_whole_sum(together):
+    """To the last bit: also where several requests came and went between two counts, and where a worker emptied."""
+    rng = np.random.default_rng(together)
+    G, cells, layers = 3, 40, 2
+    chance = np.where(rng.random((20, cells)) < 0.3, rng.uniform(0, 1, (20, cells)), 0.0)
+    rows = np.log1p(-chance).astype(np.float32)
+    unused, known_of, known_terms = (np.zeros((G, cells)) for _ in range(3))
+    changed, used = np.zeros(G, dtype=np.int64), np.zeros(G)
+    running = [[] for _ in range(G)]
+    for _ in range(300):
+        for _ in range(together):
+            w = int(rng.integers(G))
+            if running[w] and rng.random() < 0.5:
+                row = running[w].pop(int(rng.integers(len(running[w]))))
+                leave_experts(rows[row], w, len(running[w]), unused, changed)
+            else:
+                running[w].append(int(rng.integers(len(rows))))
+                join_experts(rows[running[w][-1]], w, unused, changed)
+        count_experts(layers, unused, changed, used, known_of, known_terms)
+        for w in range(G):
+            total = 0.0
+            for value in unused[w].tolist():
+                total -= math.expm1(value)
+            assert used[w] == total / layers
+            assert running[w] or used[w] == 0
+        assert not changed.any()

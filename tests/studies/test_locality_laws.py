@@ -12,7 +12,8 @@ import pytest
 from lbopt.exceptions import InputError
 from lbopt.hardware import ExpertStepTime
 from lbopt.instances.families.experts import expert_workload
-from lbopt.studies.locality import PlannedRun, cell, questions
+from lbopt.studies.locality import LocalityConfig, PlannedRun, cell, questions
+from lbopt.studies.locality.at_laws import at_laws
 from lbopt.studies.locality.constants import STATEMENTS, AtConstants, ConstantBand, bands_of
 from lbopt.studies.locality.laws import GRID, MODELS, OTHER_SECONDS, SECONDS_PER_REQUEST, law_of, with_constants
 from lbopt.studies.locality.plan import BALANCERS, CACHE_LAWS, CACHE_RATE, WORKERS
@@ -55,7 +56,32 @@ def test_models_by_hand() -> None:
     assert law_of("gpt-oss+prefill") == law_of("gpt-oss")
 
 
-@pytest.mark.parametrize("name", ["gpt", "other=6ms", "other=6s,request=50us", "other=xms,request=1us"])
+def test_measured_constants_may_follow() -> None:
+    step = law_of("other=2ms,request=5us,layer=15us,expert=3us,token=33ns").step
+    assert (step.other_seconds, step.seconds_per_request) == (pytest.approx(2e-3), pytest.approx(5e-6))
+    assert (step.layer_seconds, step.seconds_per_expert) == (pytest.approx(15e-6), pytest.approx(3e-6))
+    assert step.seconds_per_token == pytest.approx(33e-9)
+    assert (step.layers, step.experts_per_token) == (DEFAULT.layers, DEFAULT.experts_per_token)
+    assert law_of("other=2ms,request=5us,expert=3us").step.layer_seconds == DEFAULT.layer_seconds
+    other = law_of("gpt-oss,other=2ms,request=5us")
+    assert replace(other, step=MODELS["gpt-oss"].step) == MODELS["gpt-oss"], "the gate and all else are the model's"
+    assert other.step.seconds_per_expert == MODELS["gpt-oss"].step.seconds_per_expert
+    assert other.step.other_seconds == pytest.approx(2e-3)
+    with pytest.raises(InputError, match=r"step time 'other=-1ms,request=5us': "):
+        law_of("other=-1ms,request=5us")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gpt",
+        "other=6ms",
+        "other=6s,request=50us",
+        "other=xms,request=1us",
+        "other=6ms,request=1us,head=2us",
+        "gpt-oss,other=1ms",
+    ],
+)
 def test_a_law_that_nobody_knows(name: str) -> None:
     with pytest.raises(
         InputError, match=r"no step time is called .*; expected other=6ms,request=50us, or one of gpt-oss"
@@ -122,6 +148,38 @@ def test_a_band_needs_all_of_the_grid() -> None:
     assert bands_of(questions(), {"task": [partly, partly]}, (60.0,)) == []
     asked = next(one for one in questions() if one.item == "routers")
     assert AtConstants(6e-3, 50e-6, Judged(asked, (1.0,))).said == "6 ms, 50 µs"
+
+
+def test_statements_under_step_times_that_are_given() -> None:
+    names = ("other=2ms,request=5us", "gpt-oss,other=2ms,request=5us")
+    worlds = [world_of({"": (-1.0, -1.0), names[0]: (-8 + e, -4 + e), names[1]: (-3 + e, 2 + e)}) for e in (-0.1, 0.1)]
+    found = at_laws(questions(), {"task": worlds}, (60.0,), names)
+    assert [(one.law, one.judged.question.quantity[:3]) for one in found] == [
+        (names[0], "P50"),
+        (names[1], "P50"),
+        (names[0], "P99"),
+        (names[1], "P99"),
+    ]
+    assert [one.judged.ours.mean for one in found] == pytest.approx([-8, -3, -4, 2])
+    assert at_laws(questions(), {"task": worlds}, (60.0,), ("other=3ms,request=5us",)) == []
+    assert at_laws(questions(), {"task": worlds}, (60.0,), ()) == []
+
+
+def test_given_step_times_are_run_at_all_rates_and_kept_out_of_old_files() -> None:
+    name = "other=2ms,request=5us"
+    config = LocalityConfig(items=("band",), rates=(20.0, 60.0), laws=(name, name))
+    plain = LocalityConfig(items=("band",), rates=(20.0, 60.0))
+    more = set(config.runs) - set(plain.runs)
+    assert config.laws == (name,)
+    assert len(more) == 2 * (len(BALANCERS) + 1)
+    assert {run.law for run in more} == {name}
+    assert all(PlannedRun.of_key(run.key) == run for run in config.runs)
+    assert "laws" not in plain.to_dict()
+    assert LocalityConfig.from_dict(plain.to_dict()) == plain
+    assert LocalityConfig.from_dict(config.to_dict()) == config
+    for wrong in ("", "other=2ms, request=5us", "mistral"):
+        with pytest.raises(InputError):
+            LocalityConfig(laws=(wrong,))
 
 
 SECONDS, WARM_UP, PROMPTS, SEED = 6.0, 2.0, 100, 3

@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints, Record
+from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.band import bind_in_band
 from lbopt.kernels.routing.codes import BAND, BAND_UNIT
 from lbopt.kernels.routing.fifo import bind
-from lbopt.kernels.simulation.experts import count_experts, join_experts, leave_experts
+from lbopt.kernels.simulation.experts import count_of_worker, join_experts, leave_experts
 from lbopt.kernels.simulation.state import Requests, Setting
 from lbopt.kernels.simulation.worker_queue import join_queue
 
@@ -21,6 +22,7 @@ from lbopt.kernels.simulation.worker_queue import join_queue
 WINDOW = np.dtype([("begin", np.float64), ("end", np.float64)])
 
 
+@by_reference
 class Decoders(NamedTuple):
     """What comes out; all arrays are written."""
 
@@ -34,7 +36,8 @@ class Decoders(NamedTuple):
     request_seconds: Floats  # float64 (G,), requests of a step times its seconds, summed
 
 
-class _Workers(NamedTuple):
+@by_reference
+class Workers(NamedTuple):
     """Everything that changes."""
 
     load: Ints  # int64 (G,), resident tokens
@@ -51,16 +54,22 @@ class _Workers(NamedTuple):
     unused: Floats  # float64 (G, L * E), see `experts`
     changed: Ints  # int64 (G,), see `experts`
     experts: Floats  # float64 (G,), see `experts`
+    known_of: Floats  # float64 (G, L * E), see `experts`
+    known_terms: Floats  # float64 (G, L * E), see `experts`
 
 
 @kernel
-def run_decoders(requests: Requests, setting: Setting, round_robin: Record, window: Record, out: Decoders) -> None:
+def run_decoders(
+    requests: Requests, setting: Setting, w: Workers, round_robin: Record, window: Record, out: Decoders
+) -> None:
     """Run until all requests have ended.
 
     Parameters
     ----------
     requests, setting
         Of the run.
+    w
+        Idle workers; changed in place.
     round_robin
         `routing.state.ROUND_ROBIN`; changed in place.
     window
@@ -68,62 +77,30 @@ def run_decoders(requests: Requests, setting: Setting, round_robin: Record, wind
     out
         Written.
     """
-    prompt, arrival = requests.prompt, requests.arrival
+    prompt, arrival, ends = requests.prompt, requests.arrival, w.ends
     N, num_workers = prompt.size, out.steps.size
-    w = _idle_workers(num_workers, N, int(requests.output.max()) + 1, requests.unused.shape[1])
     i = 0
     left = N
     while left > 0:
         first = 0
         for g in range(1, num_workers):
-            if w.ends[g] < w.ends[first]:
+            if ends[g] < ends[first]:
                 first = g
-        if i < N and arrival[i] < w.ends[first]:
+        if i < N and arrival[i] < ends[first]:
             g = _bind(i, requests, setting, w, round_robin)
             out.worker[i] = g
             join_queue(i, g, prompt, w.queued, w.queued_tokens, w.queue_head, w.queue_tail, w.next_in_queue)
-            if w.ends[g] == np.inf:
+            if ends[g] == np.inf:
                 _begin_step(g, arrival[i], requests, setting, w, window, out)
             i += 1
         else:
-            now = w.ends[first]
+            now = ends[first]
             left -= _end_step(first, now, requests, w, out)
             _begin_step(first, now, requests, setting, w, window, out)
 
 
 @kernel
-def _idle_workers(G: int, N: int, longest: int, cells: int) -> _Workers:
-    """Return idle workers.
-
-    Parameters
-    ----------
-    G, N
-        Workers and requests.
-    longest
-        One more than the steps of any request.
-    cells
-        L * E, experts of all layers; 0 where unknown.
-    """
-    return _Workers(
-        load=np.zeros(G, np.int64),
-        running=np.zeros(G, np.int64),
-        queued=np.zeros(G, np.int64),
-        queued_tokens=np.zeros(G, np.int64),
-        queue_head=np.full(G, -1, np.int64),
-        queue_tail=np.full(G, -1, np.int64),
-        next_in_queue=np.full(N, -1, np.int64),
-        own_step=np.zeros(G, np.int64),
-        ends=np.full(G, np.inf),
-        last=np.full((G, longest), -1, np.int64),
-        next_to_end=np.full(N, -1, np.int64),
-        unused=np.zeros((G, cells)),
-        changed=np.zeros(G, np.int64),
-        experts=np.zeros(G),
-    )
-
-
-@kernel
-def _bind(i: int, requests: Requests, setting: Setting, w: _Workers, round_robin: Record) -> int:
+def _bind(i: int, requests: Requests, setting: Setting, w: Workers, round_robin: Record) -> int:
     """Return the worker to which request i is bound.
 
     Parameters
@@ -143,7 +120,7 @@ def _bind(i: int, requests: Requests, setting: Setting, w: _Workers, round_robin
 
 @kernel
 def _begin_step(
-    g: int, now: float, requests: Requests, setting: Setting, w: _Workers, window: Record, out: Decoders
+    g: int, now: float, requests: Requests, setting: Setting, w: Workers, window: Record, out: Decoders
 ) -> None:
     """Admit from the queue of worker g while it has a free slot, and begin a step if it has anything to run.
 
@@ -172,8 +149,8 @@ def _begin_step(
     if w.running[g] == 0:
         w.ends[g] = np.inf
         return
-    if setting.expert_layers > 0:
-        count_experts(setting.expert_layers, w.unused, w.changed, w.experts)
+    if w.changed[g] == 1:
+        count_of_worker(g, setting.expert_layers, w.unused, w.changed, w.experts, w.known_of, w.known_terms)
     seconds = setting.fixed_seconds + setting.seconds_per_token * w.load[g] + setting.seconds_per_expert * w.experts[g]
     if setting.seconds_of_running.size > 0:
         seconds += setting.seconds_of_running[w.running[g]]
@@ -188,7 +165,7 @@ def _begin_step(
 
 
 @kernel
-def _end_step(g: int, now: float, requests: Requests, w: _Workers, out: Decoders) -> int:
+def _end_step(g: int, now: float, requests: Requests, w: Workers, out: Decoders) -> int:
     """Let all requests of worker g grow by a token, and those end that are complete; returns how many.
 
     Parameters

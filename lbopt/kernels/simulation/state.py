@@ -114,6 +114,8 @@ class State(NamedTuple):
     unused: Floats  # float64 (G, L * E), sums of `Requests.unused` over running requests; (G, 0) where unknown
     experts_changed: Ints  # int64 (G,), 1 where `experts` has to be counted anew
     experts: Floats  # float64 (G,), different experts of a layer in use, mean over layers
+    experts_known_of: Floats  # float64 (G, L * E), values of `unused` that `experts` was counted from
+    experts_known_terms: Floats  # float64 (G, L * E), expm1 of them
 
 
 @by_reference

@@ -50,7 +50,14 @@ def take_step(requests: Requests, setting: Setting, state: State, rows: Rows) ->
         for g in range(G):
             rows.running[r, g] = running[g]
     if setting.expert_layers > 0:
-        count_experts(setting.expert_layers, state.unused, state.experts_changed, state.experts)
+        count_experts(
+            setting.expert_layers,
+            state.unused,
+            state.experts_changed,
+            state.experts,
+            state.experts_known_of,
+            state.experts_known_terms,
+        )
         rows.experts[r] = _mean_of_busy(state)
     else:
         rows.experts[r] = math.nan

@@ -7,9 +7,11 @@ from typing import Annotated, Any
 
 import lbopt
 from lbopt.exceptions import InputError
+from lbopt.files import shown
 from lbopt.instances.families.experts import expert_workload
 from lbopt.runner import Task
 from lbopt.spec import unknown
+from lbopt.studies.locality.laws import law_of
 from lbopt.studies.locality.plan import ITEMS, USUAL_ITEMS, PlannedRun, plan_of
 from lbopt.studies.option import Option
 from lbopt.studies.plain import from_plain
@@ -20,6 +22,8 @@ CELL = "lbopt.studies.locality.cell:measure"
 FEWEST_PROMPTS = 100
 #: Fewer requests than this have no 99 % quantile worth the name.
 FEWEST_REQUESTS = 50
+#: Fields that version 0.1.0 had not, and what stands for them in its files.
+_LATER: dict[str, Any] = {"laws": ()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,8 @@ class LocalityConfig:
         Layers of the model that are drawn.
     seeds, seed
         Worlds, each with its own gates and requests, and the first of them.
+    laws
+        More step times under which the routers are compared, by their names (`laws.law_of`).
     """
 
     items: Annotated[
@@ -72,6 +78,13 @@ class LocalityConfig:
     layers: Annotated[int, Option("Layers of the model that are drawn.")] = 6
     seeds: Annotated[int, Option("Worlds, each with its own gates and requests; intervals need two.")] = 20
     seed: Annotated[int, Option("First seed.", first=True)] = 0
+    laws: Annotated[
+        tuple[str, ...],
+        Option(
+            "Another step time under which routers are compared, such as other=2ms,request=10us; may be given again.",
+            key="law",
+        ),
+    ] = ()
 
     def __post_init__(self) -> None:
         for item in self.items:
@@ -101,6 +114,11 @@ class LocalityConfig:
         for name in ("layers", "seeds"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; expected at least 1")
+        object.__setattr__(self, "laws", tuple(dict.fromkeys(self.laws)))
+        for law in self.laws:
+            if not law or set(law) & set(" \t\n"):
+                raise InputError(f"law is {shown(law)}; expected a name without spaces, such as other=2ms,request=10us")
+            law_of(law)
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; expected 0 or more")
 
@@ -112,7 +130,7 @@ class LocalityConfig:
     @property
     def runs(self) -> tuple[PlannedRun, ...]:
         """What is simulated in every world, each once."""
-        return plan_of(self.items, self.rates)
+        return plan_of(self.items, self.rates, self.laws)
 
     def task(self, workload: str, seed: int) -> Task:
         """Return the task of one world."""
@@ -130,10 +148,11 @@ class LocalityConfig:
         return Task(CELL, given, seed)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the configuration as plain data."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """Return the configuration as plain data, without fields that version 0.1.0 had not where they ask nothing."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in named.items() if name not in _LATER or value != _LATER[name]}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> LocalityConfig:
         """Rebuild a configuration."""
-        return from_plain(cls, data, what="a locality study", source=source)
+        return from_plain(cls, data, what="a locality study", source=source, later=_LATER)

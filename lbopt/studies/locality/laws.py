@@ -1,8 +1,9 @@
 """Step times of the study: the assumed constants over their plausible ranges, and the shapes of the other models.
 
 A law is named by a text, which a run is filed under: nothing for Qwen3-30B-A3B with the constants of
-`ExpertStepTime.of_eldr`, "other=1ms,request=10us" for the same with other constants, or the name of a model. "+prefill"
-behind a name delays every request by a prefill of its whole prompt.
+`ExpertStepTime.of_eldr`, "other=1ms,request=10us" for the same with other constants, the name of a model, or
+"gpt-oss,other=1ms,request=10us". Measured constants may follow: "layer=15us,expert=3us,token=33ns". "+prefill" behind
+a name delays every request by a prefill of its whole prompt.
 
 **Plausible ranges.** What a step takes beside experts is printed nowhere. From below: Qwen3-30B-A3B reads 2.4 GB of
 other weights a step (attention: 18.9 million numbers a layer; output layer: 311 million), 0.66 ms at 3.71 TB/s; so
@@ -32,6 +33,7 @@ of a layer as for one rank; beside it 94 / 48 times 6 ms, and 20 us a layer for 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import ExpertStepTime
@@ -107,6 +109,16 @@ MODELS = {
 }
 
 
+#: Constants in a name of a law: the field that each is, its unit, and how many of these are a second.
+_CONSTANTS = {
+    "other": ("other_seconds", "ms", 1e3),
+    "request": ("seconds_per_request", "us", 1e6),
+    "layer": ("layer_seconds", "us", 1e6),
+    "expert": ("seconds_per_expert", "us", 1e6),
+    "token": ("seconds_per_token", "ns", 1e9),
+}
+
+
 def with_constants(other: float, per_request: float) -> str:
     """Return the name of the law with these seconds; the empty name for those that are the default."""
     base = ExpertStepTime.of_eldr()
@@ -122,15 +134,25 @@ def law_of(name: str) -> ModelLaw:
         return ModelLaw(ExpertStepTime.of_eldr())
     if name in MODELS:
         return MODELS[name]
-    parts = dict(part.split("=", 1) for part in name.split(",") if "=" in part)
+    first, _, rest = name.partition(",")
+    base, given = (MODELS[first], rest) if first in MODELS else (ModelLaw(ExpertStepTime.of_eldr()), name)
+    parts = dict(part.split("=", 1) for part in given.split(",") if "=" in part)
     try:
-        other, request = (float(parts[key].removesuffix(unit)) for key, unit in (("other", "ms"), ("request", "us")))
+        changed: dict[str, Any] = {
+            _CONSTANTS[key][0]: float(text.removesuffix(_CONSTANTS[key][1])) / _CONSTANTS[key][2]
+            for key, text in parts.items()
+        }
     except (KeyError, ValueError):
+        changed = {}
+    if not {"other_seconds", "seconds_per_request"} <= changed.keys():
         raise InputError(
-            f"no step time is called '{name}'; expected other=6ms,request=50us, or one of {', '.join(MODELS)}"
-        ) from None
-    step = replace(ExpertStepTime.of_eldr(), other_seconds=other / 1e3, seconds_per_request=request / 1e6)
-    return ModelLaw(step)
+            f"no step time is called '{name}'; expected other=6ms,request=50us, or one of {', '.join(MODELS)}; "
+            "layer=36us, expert=2.5us and token=26ns may follow"
+        )
+    try:
+        return replace(base, step=replace(base.step, **changed))
+    except InputError as error:
+        raise InputError(f"step time '{name}': {error}") from None
 
 
 def behind_prefill(name: str) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from lbopt.display import Displayed
 from lbopt.statistics import MeanOverSeeds, over_seeds
+from lbopt.studies.locality.at_laws import AtLaw, at_laws
 from lbopt.studies.locality.config import LocalityConfig
 from lbopt.studies.locality.constants import ITEM, ConstantBand, bands_of
 from lbopt.studies.locality.plan import PlannedRun
@@ -50,6 +51,10 @@ class LocalityOutcome(Displayed):
         if ITEM not in self.config.items:
             return []
         return bands_of(questions(), self.answers, self.config.rates)
+
+    def at_laws(self) -> list[AtLaw]:
+        """Return these statements under the step times that were given."""
+        return at_laws(questions(), self.answers, self.config.rates, self.config.laws)
 
     def mean(self, workload: str, run: PlannedRun, of: str) -> MeanOverSeeds | None:
         """Return `of` of a run over worlds: p50, p99, wait (s), experts, running, busiest_over_mean."""

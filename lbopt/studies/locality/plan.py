@@ -148,6 +148,12 @@ ITEMS: dict[str, Callable[[tuple[float, ...]], Iterable[PlannedRun]]] = {
 USUAL_ITEMS = ("signatures", "routers", "band", "clusters", "pool", "barrier")
 
 
-def plan_of(items: Iterable[str], rates: tuple[float, ...]) -> tuple[PlannedRun, ...]:
-    """Return the runs of the items, each once; those of one fleet and rate follow each other."""
-    return tuple(sorted({run for item in items for run in ITEMS[item](rates)}))
+def plan_of(items: Iterable[str], rates: tuple[float, ...], laws: tuple[str, ...] = ()) -> tuple[PlannedRun, ...]:
+    """Return the runs of the items and of more laws, each once; those of one fleet and rate follow each other."""
+    under = (
+        PlannedRun("decoders", WORKERS, rate, policy, law)
+        for law in laws
+        for rate in rates
+        for policy in (*BALANCERS, "eldr")
+    )
+    return tuple(sorted({*(run for item in items for run in ITEMS[item](rates)), *under}))

@@ -62,9 +62,11 @@ The first six items run where none is named. `constants` judges four statements 
 constants that are assumed; `first-token`, `cache`, `models` and `large` are what can be answered beside the main
 tables.
 
-With --out, writes claims.csv, runs.csv, signatures.csv, constants.csv, pictures (png, svg) and run.json. Takes about
-25 s a world and workload: 8 minutes in full with `--engine joblib:jobs=2`, and a minute with
-`--seeds 2 --rates 60 --seconds 60`; `constants` takes about 60 s more a world and workload.
+`--law` compares the routers under step times of your own, such as measured ones.
+
+With --out, writes claims.csv, runs.csv, signatures.csv, constants.csv, laws.csv, pictures (png, svg) and run.json.
+Takes about 11 s a world and workload: 4 minutes in full with `--engine joblib:jobs=2`, and half a minute with
+`--seeds 2 --rates 60 --seconds 60`; `constants` takes about 14 s more a world and workload.
 
 Example: `lbopt study locality band clusters --seeds 2 --rates 60 --seconds 60 --out my-locality`
 """
@@ -75,7 +77,7 @@ STUDY = Study(
     config=LocalityConfig,
     help=HELP,
     run=run_locality,
-    tables=("claims", "runs", "signatures", "constants"),
+    tables=("claims", "runs", "signatures", "constants", "laws"),
     figures=("band", "routers", "pool", "clusters"),
     tasks=True,
     facts=lambda outcome: {"worlds": {workload: len(found) for workload, found in outcome.answers.items()}},
