@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from lbopt.exceptions import InputError
+from lbopt.exceptions import BackendUnavailableError, InputError
 from lbopt.hardware.measure.experts.law import fit, fit_part, forecast, is_read
+from lbopt.hardware.measure.experts.measured import StepTimes, fitting_layers, measure_steps
 from lbopt.hardware.measure.experts.plan import PARTS, Place, Sizes, choices, places, steering
 from lbopt.hardware.measure.experts.shape import DecoderShape
 from lbopt.hardware.measure.experts.sweep import Sweep, Timed
 from lbopt.hardware.measure.timing import Estimate
-from lbopt.studies.locality.constants import MEASURED
-from lbopt.studies.locality.laws import law_of
+from lbopt.report.step_times import step_time_tables, write_step_times
+from lbopt.studies.locality.laws import MEASURED, law_of
 
 HERE = Path(__file__).parent
 QWEN, GPT_OSS = DecoderShape.of("qwen3-30b-a3b"), DecoderShape.of("gpt-oss-120b")
 TINY = DecoderShape("tiny", 2, 128, 8, 2, 16, 16, 4, 64, 50)
 FEW = Sizes((2, 4, 8), (16, 64), (4, 8, 16), 512)
+
+
+def measured(model: str, shape: DecoderShape) -> StepTimes:
+    """The same as what the command has in hand."""
+    data, timed = stored(model)
+    return StepTimes(shape, data["layers"], timed, data["date"], data["machine"], data["plain_read"])
 
 
 def stored(model: str) -> tuple[dict, list[Timed]]:
@@ -162,6 +170,34 @@ def test_what_an_h100_gave(model: str, shape: DecoderShape) -> None:
             assert law.of(place, data["layers"]) == pytest.approx(seconds, rel=0.03)
 
 
+def test_tables_and_folder_of_a_measurement(tmp_path: Path) -> None:
+    found = measured("qwen3-30b-a3b", QWEN)
+    constants, steps = step_time_tables(found)
+    assert ("an active expert of a layer (c1)", "3.065 (3.055 … 3.075) µs") in constants.rows
+    assert "An expert is read at 3.08 TB/s, a large block at 3.11" in constants.caption
+    assert len(steps.rows) == 34
+    assert sum(row[-1] == "beyond" for row in steps.rows) == 2
+    write_step_times(found, tmp_path / "out", "lbopt hardware measure --experts qwen3-30b-a3b")
+    data = json.loads((tmp_path / "out" / "law.json").read_text(encoding="utf-8"))
+    assert data["constants"]["seconds_per_expert"][0] == pytest.approx(3.065e-6, rel=1e-3)
+    assert len((tmp_path / "out" / "steps.csv").read_text(encoding="utf-8").splitlines()) == len(found.timed) + 1
+
+
+def test_layers_that_fit() -> None:
+    """80 GB hold all layers of Qwen3-30B-A3B and ten of GPT-OSS-120B; 24 GB hold too few of the latter."""
+    assert fitting_layers(QWEN, 83_000_000_000, Sizes()) == 48
+    assert fitting_layers(GPT_OSS, 83_000_000_000, Sizes()) == 9
+    with pytest.raises(
+        InputError, match=r"4 layers of gpt-oss-120b, its head and a cache need 3\d GB, and 24 GB are free"
+    ):
+        fitting_layers(GPT_OSS, 24_000_000_000, Sizes())
+
+
+def test_without_torch_or_an_accelerator_it_says_so() -> None:
+    with pytest.raises((BackendUnavailableError, InputError), match="the step of a decoder is timed"):
+        measure_steps("qwen3-30b-a3b", print, device="cpu")
+
+
 def test_the_study_names_the_measured_constants() -> None:
     data, timed = stored("qwen3-30b-a3b")
     found = fit(timed, QWEN, data["layers"]).constants()
@@ -173,8 +209,15 @@ def test_the_study_names_the_measured_constants() -> None:
     for (key, unit), constant in zip(units.items(), fields, strict=True):
         factor = {"ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
         assert float(parts[key].removesuffix(unit)) == pytest.approx(found[constant].value * factor, rel=2e-3)
-    step = law_of(name).step
-    assert (step.other_seconds, step.seconds_per_request) == (pytest.approx(1.92e-3), pytest.approx(6.9e-6))
+    measured = fit(timed, QWEN, data["layers"]).step_time()
+    step = law_of("h100-measured").step
+    assert law_of(name).step == step
+    for constant in fields:
+        assert getattr(step, constant) == pytest.approx(getattr(measured, constant), rel=2e-3)
+    assert replace(step, **{constant: getattr(measured, constant) for constant in fields}) == measured
+    hosted = law_of("h100-measured,other=6.5ms,request=20us").step
+    assert (hosted.other_seconds, hosted.seconds_per_request) == (pytest.approx(6.5e-3), pytest.approx(20e-6))
+    assert hosted.seconds_per_expert == step.seconds_per_expert
 
 
 @pytest.mark.parametrize("shape", [TINY, DecoderShape("windowed", 2, 96, 8, 2, 16, 16, 4, 64, 50, False, 8)])

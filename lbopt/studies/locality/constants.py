@@ -24,9 +24,6 @@ from lbopt.studies.verdict import Judged
 
 ITEM = "constants"
 
-#: Measured step times of Qwen3-30B-A3B, as names of a law; layer is the fixed time of a layer of experts.
-MEASURED = {"h100-measured": "other=1.92ms,request=6.9us,layer=24.47us,expert=3.065us,token=32.1ns"}
-
 #: Quantity of a statement of the item `routers`, and what of a run it is about.
 STATEMENTS = {"P50 of eldr against the best balancer": "p50", "P99 of eldr against the best balancer": "p99"}
 
