@@ -2,7 +2,8 @@
 
 A law is named by a text, which a run is filed under: nothing for Qwen3-30B-A3B with the constants of
 `ExpertStepTime.of_eldr`, "other=1ms,request=10us" for the same with other constants, the name of a model, or
-"gpt-oss,other=1ms,request=10us". Measured constants may follow: "layer=15us,expert=3us,token=33ns". "+prefill" behind
+"gpt-oss,other=1ms,request=10us". Measured constants may follow: "layer=15us,expert=3us,token=33ns", and
+"h100-measured" has those of an H100 alone; "h100-measured,other=6ms,request=20us" adds a host's part. "+prefill" behind
 a name delays every request by a prefill of its whole prompt.
 
 **Plausible ranges.** What a step takes beside experts is printed nowhere. From below: Qwen3-30B-A3B reads 2.4 GB of
@@ -109,6 +110,9 @@ MODELS = {
 }
 
 
+#: Step times of Qwen3-30B-A3B whose constants were measured on a device alone, without an engine's host part.
+MEASURED = {"h100-measured": "other=1.92ms,request=6.9us,layer=24.47us,expert=3.065us,token=32.1ns"}
+
 #: Constants in a name of a law: the field that each is, its unit, and how many of these are a second.
 _CONSTANTS = {
     "other": ("other_seconds", "ms", 1e3),
@@ -135,7 +139,11 @@ def law_of(name: str) -> ModelLaw:
     if name in MODELS:
         return MODELS[name]
     first, _, rest = name.partition(",")
-    base, given = (MODELS[first], rest) if first in MODELS else (ModelLaw(ExpertStepTime.of_eldr()), name)
+    base, given = ModelLaw(ExpertStepTime.of_eldr()), name
+    if first in MODELS:
+        base, given = MODELS[first], rest
+    elif first in MEASURED:
+        given = f"{MEASURED[first]},{rest}"
     parts = dict(part.split("=", 1) for part in given.split(",") if "=" in part)
     try:
         changed: dict[str, Any] = {
@@ -146,7 +154,8 @@ def law_of(name: str) -> ModelLaw:
         changed = {}
     if not {"other_seconds", "seconds_per_request"} <= changed.keys():
         raise InputError(
-            f"no step time is called '{name}'; expected other=6ms,request=50us, or one of {', '.join(MODELS)}; "
+            f"no step time is called '{name}'; expected other=6ms,request=50us, or "
+            f"one of {', '.join((*MODELS, *MEASURED))}; "
             "layer=36us, expert=2.5us and token=26ns may follow"
         )
     try:

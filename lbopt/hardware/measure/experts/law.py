@@ -7,6 +7,9 @@
 so that a step of L layers takes other + per_request * requests + per_token * tokens + L * (c0 + c1 * active) with
 other = L a0 + h0 and per_request = L (p + q) + r: the constants of `ExpertStepTime`. Least squares of relative errors;
 intervals are 95 % ones of the fit, whose residuals are misfit rather than noise.
+
+The law of experts is that of reading them. It is fitted where an expert has at most `MOST_ROWS` requests on average,
+one block of rows; with more, an expert's weights are read again for the next block and arithmetic begins to bind.
 """
 
 from __future__ import annotations
@@ -23,6 +26,9 @@ from lbopt.hardware.measure.experts.shape import DecoderShape
 from lbopt.hardware.measure.experts.sweep import Timed
 from lbopt.hardware.measure.timing import Estimate
 from lbopt.hardware.step_time import ExpertStepTime
+
+#: Requests of an active expert, on average, up to which a layer of experts is bound by reading them.
+MOST_ROWS = 16
 
 #: Launches of the kernels here: a layer's experts, and the rest of a layer.
 LAUNCHES = {"experts": 6, "attention": 6}
@@ -79,10 +85,16 @@ class StepLaw:
 
     def step_time(self) -> ExpertStepTime:
         """Return the step time that studies use; what a fit has below zero is zero there."""
-        values = {name: max(0.0, one.value) for name, one in self.constants().items()}
-        shape = self.shape
+        found, shape = {name: max(0.0, one.value) for name, one in self.constants().items()}, self.shape
         return ExpertStepTime(
-            **values, layers=shape.layers, experts=shape.experts, experts_per_token=shape.experts_per_token
+            found["other_seconds"],
+            found["seconds_per_request"],
+            found["seconds_per_token"],
+            found["layer_seconds"],
+            found["seconds_per_expert"],
+            shape.layers,
+            shape.experts,
+            shape.experts_per_token,
         )
 
     def ratio(self, most: int = 128, least: int = 16) -> float:
@@ -111,6 +123,11 @@ def tokens_of(shape: DecoderShape, place: Place, layers: int) -> float:
     return place.requests * float(np.mean([shape.context(layer, place.context) for layer in range(layers)]))
 
 
+def is_read(place: Place, shape: DecoderShape) -> bool:
+    """Return whether a place has so few requests an expert that reading experts binds."""
+    return place.requests * shape.experts_per_token <= MOST_ROWS * place.active
+
+
 def fit(timed: Sequence[Timed], shape: DecoderShape, layers: int) -> StepLaw:
     """Fit the law to what was timed of so many layers; steps and places with generalists are left out.
 
@@ -127,7 +144,8 @@ def fit(timed: Sequence[Timed], shape: DecoderShape, layers: int) -> StepLaw:
     def of(part: str) -> list[Timed]:
         return [one for one in timed if one.place.part == part and not one.place.generalists]
 
-    experts, attention, head = of("experts"), of("attention"), of("head")
+    attention, head = of("attention"), of("head")
+    experts = [one for one in of("experts") if is_read(one.place, shape)]
     return StepLaw(
         shape=shape,
         experts=fit_part(
@@ -140,9 +158,7 @@ def fit(timed: Sequence[Timed], shape: DecoderShape, layers: int) -> StepLaw:
             [(1, one.place.requests, tokens_of(shape, one.place, layers)) for one in attention],
             [one.median / layers for one in attention],
         ),
-        head=fit_part(
-            ("fixed", "request"), [(1, one.place.requests) for one in head], [one.median for one in head]
-        ),
+        head=fit_part(("fixed", "request"), [(1, one.place.requests) for one in head], [one.median for one in head]),
     )
 
 
@@ -170,9 +186,7 @@ def fit_part(names: tuple[str, ...], rows: Sequence[Sequence[float]], seconds: S
     residuals = weighted @ solution - 1
     spread = np.sqrt(residuals @ residuals / free * np.diag(np.linalg.inv(weighted.T @ weighted)))
     half = float(t.ppf(0.975, free)) * spread
-    values = tuple(
-        Estimate(float(v), float(v - h), float(v + h)) for v, h in zip(solution, half, strict=True)
-    )
+    values = tuple(Estimate(float(v), float(v - h), float(v + h)) for v, h in zip(solution, half, strict=True))
     return PartFit(names, values, residuals)
 
 

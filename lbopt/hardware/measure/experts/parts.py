@@ -13,13 +13,13 @@ import importlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from lbopt.hardware.measure.experts.shape import DecoderShape
+from lbopt.hardware.measure.torch_device import TorchDevice
 
 EPS = 1e-6
-#: Smallest number of tokens in the cache that layers share in turn: 256 MB and more, so that none finds it cached.
-LEAST_POOL_BYTES = 4 << 30
 
 
 @dataclass(slots=True)
@@ -42,7 +42,9 @@ class Weights:
     values: Any
 
     @classmethod
-    def random(cls, shape: DecoderShape, layers: int, pool_tokens: int, device: str, dtype: Any, seed: int = 0) -> Weights:
+    def random(
+        cls, shape: DecoderShape, layers: int, pool_tokens: int, device: str, dtype: Any, seed: int = 0
+    ) -> Weights:
         """Draw weights of variance one over the number of inputs.
 
         Parameters
@@ -289,24 +291,10 @@ class TritonParts:
 
     def _attention(self, query: Any, keys: Any, values: Any) -> Any:
         """Attend by the faster of torch's kernels for this batch and context."""
-        torch = self._torch
-        attention = torch.nn.functional.scaled_dot_product_attention
-        switch = getattr(torch.backends.cuda, "enable_cudnn_sdp", None)
-
-        def without(*given: Any) -> Any:
-            switch(False)
-            try:
-                return attention(*given)
-            finally:
-                switch(True)
-
+        attention = self._torch.nn.functional.scaled_dot_product_attention
         key = (query.shape[0], keys.shape[2])
         if key not in self._ways:
-            ways: list[Callable[..., Any]] = [attention] if switch is None or not query.is_cuda else [attention, without]
-            calls = [lambda way=way: way(query, keys, values) for way in ways]
+            ways = [attention, *TorchDevice(self._torch, str(query.device)).other_kernels(attention)]
+            calls: list[Callable[[], Any]] = [partial(way, query, keys, values) for way in ways]
             self._ways[key] = ways[self._fastest(calls)] if self._fastest and len(ways) > 1 else ways[0]
         return self._ways[key](query, keys, values)
-
-    def chosen_kernels(self) -> dict[str, str]:
-        """Return which attention was the faster, by batch and context."""
-        return {f"{batch} x {context}": way.__name__ for (batch, context), way in self._ways.items()}

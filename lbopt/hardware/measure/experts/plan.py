@@ -1,8 +1,7 @@
-"""Which steps are timed: numbers of requests, contexts and active experts of each part; and who chooses which expert."""
+"""Which steps are timed: requests, contexts and active experts of each part; and who chooses which expert."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,8 +114,3 @@ def steering(chosen: NDArray[np.int64], experts: int) -> NDArray[np.float32]:
     bias = np.zeros((len(chosen), experts), dtype=np.float32)
     np.put_along_axis(bias, chosen, 100.0, axis=1)
     return bias
-
-
-def checked(places_: Sequence[Place]) -> list[Place]:
-    """Return the places, each once and in order."""
-    return list(dict.fromkeys(places_))

@@ -2,7 +2,8 @@
 
 An expert's weights are read once for each block of its rows, and blocks of one expert follow each other, so that a
 second one finds them in the cache. A choice of an expert is written into that expert's bucket when it is made, hence
-nothing is sorted. Rows are pairs of a request and its j-th expert, numbered request * chosen + j.
+nothing is sorted. Rows are pairs of a request and its j-th expert, numbered request * K + j. In shapes n are requests,
+H hidden, E experts, K of them a request, W their width and D a head's size.
 """
 
 from __future__ import annotations
@@ -12,8 +13,22 @@ import triton.language as tl
 
 
 @triton.jit
-def add_norm(residual, parts, weight, normed, counts, hidden, eps, COPIES: tl.constexpr, E: tl.constexpr, BLOCK: tl.constexpr):
-    """Add the copies of a part to the residual stream, norm the sum, and set the experts' counts to zero."""
+def add_norm(
+    residual, parts, weight, normed, counts, hidden, eps, COPIES: tl.constexpr, E: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Add the copies of a part to the residual stream, norm the sum, and set the experts' counts to zero.
+
+    Parameters
+    ----------
+    residual, parts, weight, normed
+        [n, H], changed in place; [n, COPIES, H], added; [H], gains; [n, H], written.
+    counts
+        int32[E], set to zero.
+    hidden, eps
+        H, and what is added to the mean square.
+    COPIES, E, BLOCK
+        Parts of a request, experts, and a power of two of at least H.
+    """
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, BLOCK)
     inside = at < hidden
@@ -30,10 +45,36 @@ def add_norm(residual, parts, weight, normed, counts, hidden, eps, COPIES: tl.co
 
 @triton.jit(do_not_specialize=["place"])
 def place_heads(
-    qkv, queries, keys, values, gains, turns, place, request_stride, head_stride, eps,
-    Q: tl.constexpr, KV: tl.constexpr, HALF: tl.constexpr, NORMED: tl.constexpr,
+    qkv,
+    queries,
+    keys,
+    values,
+    gains,
+    turns,
+    place,
+    request_stride,
+    head_stride,
+    eps,
+    Q: tl.constexpr,
+    KV: tl.constexpr,
+    HALF: tl.constexpr,
+    NORMED: tl.constexpr,
 ):
-    """Norm and turn queries and keys by their position, and write keys and values into the cache."""
+    """Norm and turn queries and keys by their position, and write keys and values into the cache.
+
+    Parameters
+    ----------
+    qkv, queries, keys, values
+        [n, Q + 2 KV, D]; [n, Q, D], written; caches, of which one token is written.
+    gains, turns
+        [2, D], of queries and of keys; float32[2, D / 2], cosines and sines of the position.
+    place, request_stride, head_stride
+        Token that is written, and numbers between two requests and two heads of a cache.
+    eps
+        Added to the mean square.
+    Q, KV, HALF, NORMED
+        Heads, KV heads, D / 2, and whether heads are normed.
+    """
     request, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
     at = tl.arange(0, HALF)
     source = qkv + (request * (Q + 2 * KV) + head) * 2 * HALF
@@ -60,7 +101,19 @@ def place_heads(
 
 @triton.jit(do_not_specialize=["requests"])
 def choose(scores, bias, chosen, shares, buckets, counts, requests, E: tl.constexpr, K: tl.constexpr):
-    """Take the K experts of greatest score and bias, their shares, and put the pair into each expert's bucket."""
+    """Take the K experts of greatest score and bias, their shares, and put the pair into each expert's bucket.
+
+    Parameters
+    ----------
+    scores, bias
+        [n, E] of the router, and float32[n, E], added.
+    chosen, shares
+        int32[n, K] and float32[n, K], written.
+    buckets, counts
+        int32[E, n], written, and int32[E], counted up from zero.
+    requests, E, K
+        n, experts, experts of a request.
+    """
     request = tl.program_id(0)
     at, slot = tl.arange(0, E), tl.arange(0, K)
     score = tl.load(scores + request * E + at).to(tl.float32) + tl.load(bias + request * E + at)
@@ -80,7 +133,17 @@ def choose(scores, bias, chosen, shares, buckets, counts, requests, E: tl.conste
 
 @triton.jit
 def list_blocks(counts, block_expert, block_place, num_blocks, MOST: tl.constexpr, E: tl.constexpr, ROWS: tl.constexpr):
-    """List the blocks of rows of every expert; MOST is the number of blocks that one expert can have."""
+    """List the blocks of rows of every expert; MOST is the number of blocks that one expert can have.
+
+    Parameters
+    ----------
+    counts
+        int32[E], pairs of each expert.
+    block_expert, block_place, num_blocks
+        int32[slots] and int32[1], written: whose rows, which block of them, how many blocks.
+    MOST, E, ROWS
+        Most blocks of an expert, experts, and rows of a block.
+    """
     at = tl.arange(0, E)
     blocks = (tl.load(counts + at) + ROWS - 1) // ROWS
     last = tl.cumsum(blocks, axis=0)
@@ -93,10 +156,38 @@ def list_blocks(counts, block_expert, block_place, num_blocks, MOST: tl.constexp
 
 @triton.jit(do_not_specialize=["requests", "slots"])
 def gate_up(
-    tokens, weights, out, buckets, counts, block_expert, block_place, num_blocks, requests, slots,
-    HIDDEN: tl.constexpr, WIDTH: tl.constexpr, K: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, DEEP: tl.constexpr,
+    tokens,
+    weights,
+    out,
+    buckets,
+    counts,
+    block_expert,
+    block_place,
+    num_blocks,
+    requests,
+    slots,
+    HIDDEN: tl.constexpr,
+    WIDTH: tl.constexpr,
+    K: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLS: tl.constexpr,
+    DEEP: tl.constexpr,
 ):
-    """Multiply the rows of an expert with its gate and up, and write silu(gate) * up."""
+    """Multiply the rows of an expert with its gate and up, and write silu(gate) * up.
+
+    Parameters
+    ----------
+    tokens, weights, out
+        [n, H]; [E, 2 W, H], gates before ups; [n K, W], written.
+    buckets, counts
+        int32[E, n], the pairs of each expert, and int32[E], how many.
+    block_expert, block_place, num_blocks
+        int32[slots], whose rows a block has, and which of them; int32[1], blocks in use.
+    requests, slots
+        n, and most blocks of rows.
+    HIDDEN, WIDTH, K, ROWS, COLS, DEEP
+        H, W, K, and the sizes of a block; COLS divides W, DEEP divides H.
+    """
     block, column = tl.program_id(0) % slots, tl.program_id(0) // slots
     if block >= tl.load(num_blocks):
         return
@@ -120,10 +211,38 @@ def gate_up(
 
 @triton.jit(do_not_specialize=["requests", "slots"])
 def down(
-    rows, weights, out, shares, buckets, counts, block_expert, block_place, num_blocks, requests, slots,
-    HIDDEN: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, DEEP: tl.constexpr,
+    rows,
+    weights,
+    out,
+    shares,
+    buckets,
+    counts,
+    block_expert,
+    block_place,
+    num_blocks,
+    requests,
+    slots,
+    HIDDEN: tl.constexpr,
+    WIDTH: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLS: tl.constexpr,
+    DEEP: tl.constexpr,
 ):
-    """Multiply the rows of an expert with its down, times the share of the expert."""
+    """Multiply the rows of an expert with its down, times the share of the expert.
+
+    Parameters
+    ----------
+    rows, weights, out, shares
+        [n K, W]; [E, H, W]; [n K, H], written; float32[n K].
+    buckets, counts
+        int32[E, n], the pairs of each expert, and int32[E], how many.
+    block_expert, block_place, num_blocks
+        int32[slots], whose rows a block has, and which of them; int32[1], blocks in use.
+    requests, slots
+        n, and most blocks of rows.
+    HIDDEN, WIDTH, ROWS, COLS, DEEP
+        H, W, and the sizes of a block; COLS divides H, DEEP divides W.
+    """
     block, column = tl.program_id(0) % slots, tl.program_id(0) // slots
     if block >= tl.load(num_blocks):
         return
