@@ -110,7 +110,9 @@ def _about(archive: NpzFile, path: Path, format: Format) -> dict[str, Any]:
     if not isinstance(about, dict) or about.get("format") != format.name:
         raise InputError(f"'{called(path)}' is no {format.noun} of lbopt; make one with `{format.command}`")
     version = about.get("version")
-    if not isinstance(version, int) or version > format.version:
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise InputError(f"{where} is damaged: it says that it is of version {shown(version)}; write it again")
+    if version > format.version:
         raise InputError(
             f"{where} is of version {shown(version)}; this lbopt reads up to version {format.version}: update lbopt"
         )

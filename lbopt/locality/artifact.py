@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.files import shown
 from lbopt.locality.archive import Format, member, read_archive, write_archive
 from lbopt.locality.drift_reference import DriftReference
 from lbopt.locality.gate import MoEShape
@@ -29,6 +30,9 @@ from lbopt.locality.routing_table import Made, RoutingTable
 from lbopt.locality.signature import IdfTable
 
 FORMAT = Format("lbopt-routing-table", 2, "routing table", "lbopt locality fit")
+
+#: Files of this version and newer ones tell the table's number.
+_WITH_ID = 2
 
 _log = logging.getLogger(__name__)
 
@@ -70,9 +74,18 @@ def read_table(path: str | os.PathLike[str]) -> RoutingTable:
     layers = member(arrays, "layers", "iu", 1, where)
     centroids = member(arrays, "centroids", "f", 2, where)
     weights = member(arrays, "idf", "f", 2, where) if "idf" in arrays else None
+    drift = _drift(arrays, where)
     try:
         shape = MoEShape(*about["shape"])
-        idf = None if weights is None else IdfTable(np.asarray(weights, np.float64), int(about["calibration_requests"]))
+        requests = about["calibration_requests"]
+        if weights is not None and (not isinstance(requests, int) or isinstance(requests, bool) or requests < 1):
+            raise InputError(
+                f"it was fitted to {shown(requests)} calibration requests; expected 1 or more, fit it again"
+            )
+        idf = None if weights is None else IdfTable(np.asarray(weights, np.float64), requests)
+        workers = about.get("workers") or []
+        if not isinstance(workers, list):
+            raise InputError(f"its workers are {shown(workers)}; expected a list of names, fit it again")
         table = RoutingTable(
             str(about["model"]),
             shape,
@@ -80,9 +93,9 @@ def read_table(path: str | os.PathLike[str]) -> RoutingTable:
             idf,
             layers.astype(np.int64),
             centroids,
-            workers=tuple(about.get("workers") or ()),
+            workers=tuple(workers),
             made=Made(str(about.get("calibration") or ""), str(about.get("fitted") or "")),
-            drift=_drift(arrays, where),
+            drift=drift,
         )
         told, found = (about["num_workers"], about["kept_layers"]), (table.num_workers, table.layers.size)
     except InputError as error:
@@ -94,10 +107,11 @@ def read_table(path: str | os.PathLike[str]) -> RoutingTable:
             f"{where} is damaged: it says {told[0]} workers and {told[1]} layers, and holds {found[0]} and {found[1]}; "
             "fit it again"
         )
-    if about.get("table_id", table.table_id) != table.table_id:
+    said = about.get("table_id") if about["version"] >= _WITH_ID else about.get("table_id", table.table_id)
+    if said != table.table_id:
         raise InputError(
-            f"{where} is damaged: it says that it is table {about['table_id']}, and holds table {table.table_id}; fit "
-            "it again"
+            f"{where} is damaged: it says that it is table {shown(said)}, and holds table {table.table_id}; fit it "
+            "again"
         )
     if about["version"] < FORMAT.version:
         _log.warning("%s is of version %d: %s; fit it again to know", where, about["version"], table.unknown)
@@ -108,11 +122,15 @@ def _drift(arrays: Mapping[str, NDArray[Any]], where: str) -> DriftReference | N
     """Return what drift is held against, None where the file does not hold it."""
     if "drift_cosines" not in arrays:
         return None
-    return DriftReference(
+    parts = (
         member(arrays, "drift_cosines", "f", 2, where).astype(np.float32),
         member(arrays, "drift_strange", "f", 1, where).astype(np.float32),
         member(arrays, "drift_used", "iu", 2, where) != 0,
     )
+    try:
+        return DriftReference(*parts)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
 def check_model(table: RoutingTable, shape: MoEShape, model: str = "") -> None:

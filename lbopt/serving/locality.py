@@ -13,6 +13,7 @@ Source: ELDR (arXiv 2607.00466), section on routing; names, and workers without 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.files import listed
 from lbopt.kernels.locality.band import choose, measure
 from lbopt.kernels.routing.codes import BAND, BAND_UNIT
 from lbopt.locality.artifact import check_model, read_table
@@ -33,6 +35,8 @@ from lbopt.policies.eldr import FittedGuide
 from lbopt.serving.state import WorkerMirror
 
 Ints = NDArray[np.int64]
+
+_log = logging.getLogger(__name__)
 
 
 class Signature(NamedTuple):
@@ -77,8 +81,11 @@ class LocalityRule:
     """
 
     def __init__(self, table: str, tau: float = DEFAULT_TAU, *, num_workers: int = 1) -> None:
+        if not table:
+            raise InputError("eldr is given no file; name one that `lbopt locality fit` has written: eldr:table=FILE")
         self.path = Path(table)
         self.tau = tau
+        self._num_workers = num_workers
         self._now = self.prepare()
         if num_workers > self.table.num_workers:
             raise InputError(
@@ -118,10 +125,11 @@ class LocalityRule:
         """Refuse a table of another model, or of fewer centroids than workers have now."""
         table = prepared.loaded.table
         check_model(table, self.table.shape, self.table.model)
-        if len(self._names) > table.num_workers:
+        number = len(self._names) or self._num_workers  # no request has come yet: as many as there were at the start
+        if number > table.num_workers:
             raise InputError(
-                f"the new routing table has {table.num_workers} centroids and the group {len(self._names)} workers; "
-                f"fit it again with --workers {len(self._names)}"
+                f"the new routing table has {table.num_workers} centroids and the group {number} workers; "
+                f"fit it again with --workers {number}"
             )
 
     def exchange(self, prepared: Prepared) -> None:
@@ -207,6 +215,16 @@ class LocalityRule:
         for name in names:
             if name not in places and (place := next(vacant, -1)) >= 0:
                 places[name] = place
+        strangers = [name for name in names if name not in own]
+        if own and strangers:
+            _log.warning(
+                "routing table %s has no centroid for %s; %s",
+                self.table_id,
+                listed(strangers),
+                "they have taken those of workers that are not there"
+                if all(name in places for name in strangers)
+                else "those without one take requests where they have fewer than the others",
+            )
         self._names, self._places = names, places
 
 

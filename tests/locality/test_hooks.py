@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import io
 import json
 import sys
 from types import ModuleType, SimpleNamespace
@@ -63,7 +64,24 @@ def as_json(prompt, made):
     return {"prompt_routed_experts": prompt.tolist(), "choices": [{"routed_experts": made.tolist()}]}
 
 
-@pytest.mark.parametrize("form", [split, together, as_json])
+def as_file(prompt, made, **more):
+    """An answer of vLLM after 0.21: the last generated token has no row."""
+    stream = io.BytesIO()
+    np.save(stream, np.concatenate([prompt, made]).astype(np.uint8))
+    text = base64.b64encode(stream.getvalue()).decode()
+    usage = {"prompt_tokens": len(prompt), "completion_tokens": len(made) + 1}
+    return {"choices": [{"routed_experts": text, **more}], "usage": usage}
+
+
+def with_ids(prompt, made):
+    """The same where token ids were asked for, and usage is of more than one prompt."""
+    answer = as_file(prompt, made, prompt_token_ids=list(range(len(prompt))), token_ids=list(range(len(made) + 1)))
+    answer["choices"].append(answer["choices"][0])
+    answer["usage"] = {"prompt_tokens": 1000, "completion_tokens": 1000}
+    return answer
+
+
+@pytest.mark.parametrize("form", [split, together, as_json, as_file, with_ids])
 def test_outputs_of_vllm(form, tmp_path):
     capture, builder = vllm.capture_outputs([form(*r) for r in REQUESTS], E, model="m", version="0.21.0")
     expect(capture, "vllm 0.21.0")
@@ -119,7 +137,17 @@ def completed(prompt, made):
     }
 
 
-@pytest.mark.parametrize("form", [generated, completed])
+def extended(prompt, made):
+    """The same as the source has it: beside the choices."""
+    told = generated(prompt, made)["meta_info"]
+    return {
+        "choices": [{"text": "x"}],
+        "sglext": {"routed_experts": told["routed_experts"]},
+        "usage": {"prompt_tokens": told["prompt_tokens"]},
+    }
+
+
+@pytest.mark.parametrize("form", [generated, completed, extended])
 def test_answers_of_sglang(form):
     answers = [form(*r) for r in REQUESTS]
     capture, _ = sglang.capture_answers(answers, E, num_layers=3, experts_per_token=K, version="0.5.19")
@@ -204,6 +232,24 @@ TWICE[2, 1] = 7
         (lambda: vllm.rows_of({"choices": [{"text": "x"}]}), "start vLLM with --enable-return-routed-experts"),
         (lambda: vllm.rows_of({"choices": []}), "has no completion"),
         (lambda: vllm.rows_of({"choices": [{"routed_experts": [[[1]]]}]}), "nobody can say where the prompt ends"),
+        (lambda: vllm.rows_of(["x"]), "has no completion"),
+        (lambda: vllm.rows_of({"choices": {"a": 1}}), "has no completion"),
+        (lambda: vllm.rows_of({"choices": [{"routed_experts": "!"}]}), "are no rows of experts"),
+        (lambda: vllm.rows_of({"choices": [{"routed_experts": "aGVsbG8="}]}), "are no rows of experts"),
+        (lambda: vllm.rows_of({"choices": [{"routed_experts": [[[1], [1, 2]]]}]}), "are no rows of experts"),
+        (
+            lambda: vllm.rows_of(as_file(*REQUESTS[0]) | {"usage": {"prompt_tokens": 90}}),
+            "of 90 of the prompt and None generated; leave out routed_experts_prompt_start",
+        ),
+        (
+            lambda: vllm.rows_of(as_file(*REQUESTS[0]) | {"usage": {"prompt_tokens": 5, "completion_tokens": 8}}),
+            "experts of 9 tokens, of 5 of the prompt and 8 generated; leave out routed_experts_prompt_start",
+        ),
+        (
+            lambda: vllm.rows_of(as_file(*REQUESTS[0]) | {"choices": as_file(*REQUESTS[0])["choices"] * 2}),
+            "nobody can say where the prompt ends",
+        ),
+        (lambda: sglang.rows_of({"choices": ["x"], "usage": 3}, 3, K), "tells no routed experts"),
         (lambda: sglang.rows_of({"meta_info": {}}, 3, K), "start SGLang with --enable-return-routed-experts"),
         (lambda: sglang.rows_of(generated(*REQUESTS[0]), 4, K), "no multiple of 4 layers times 3"),
         (
@@ -212,9 +258,15 @@ TWICE[2, 1] = 7
         ),
         (
             lambda: sglang.rows_of({"meta_info": {"prompt_tokens": 9, "routed_experts": ""}}, 3, K),
-            "experts of 0 tokens and its prompt has 9; leave out routed_experts_start_len",
+            "experts of 0 tokens and its prompt has 9, with None generated; leave out routed_experts_start_len",
         ),
         (lambda: sglang.rows_of({"meta_info": {"routed_experts": ""}}, 3, K), "says None prompt tokens"),
+        (
+            lambda: sglang.rows_of(
+                {"meta_info": generated(*REQUESTS[0])["meta_info"] | {"completion_tokens": 9}}, 3, K
+            ),
+            "experts of 9 tokens and its prompt has 5, with 9 generated; leave out routed_experts_start_len",
+        ),
     ],
 )
 def test_errors(act, words):
@@ -260,6 +312,7 @@ def test_answers_of_vllm_get_a_header_that_the_router_reads(parts):
     prompt, made = REQUESTS[0]
     text = through(as_json(prompt, made), parts=parts)[b"x-lbopt-experts"].decode()
     assert np.array_equal(counts_of_text(text, MoEShape(3, E, K), np.arange(3)), naive_counts(prompt))
+    assert through(as_file(prompt, made), parts=parts)[b"x-lbopt-experts"].decode() == text
     dense = as_json(rows(5, 1, (0, 1, 1)), made)
     text = through(dense)[b"x-lbopt-experts"].decode()
     assert text == counts_as_text(naive_counts(rows(5, 1)[:, 1:]))
@@ -271,6 +324,12 @@ def test_answers_of_vllm_get_a_header_that_the_router_reads(parts):
         ({"choices": [{"text": "x"}]}, {}),
         (as_json(rows(5, 1) - 20, rows(4, 2)), {}),
         (b"no json", {}),
+        (b"[" * 100_000, {}),
+        (["x"], {}),
+        ({"choices": {"a": 1}}, {}),
+        ({"choices": [{"routed_experts": "!"}], "usage": {"prompt_tokens": 3}}, {}),
+        ({"choices": [{"routed_experts": [[1, 2], [3]]}], "usage": {"prompt_tokens": 1}}, {}),
+        ({"choices": [{"routed_experts": "x", "prompt_token_ids": 7}]}, {}),
         (as_json(*REQUESTS[0]), {"path": "/v1/models"}),
         (as_json(*REQUESTS[0]), {"content": b"text/event-stream"}),
         (as_json(*REQUESTS[0]), {"status": 400}),

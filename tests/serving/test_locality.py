@@ -153,6 +153,42 @@ def test_tables_that_cannot_be_served(tmp_path):
         LiveRule(make_policy("eldr"), num_workers=3, slots=4)
 
 
+def test_no_file_and_a_smaller_table_before_any_request(tmp_path):
+    with pytest.raises(InputError, match=r"eldr is given no file; name one .*: eldr:table=FILE"):
+        LocalityRule("")
+    rule = LocalityRule(str(table_file(tmp_path)[0]), 0.1, num_workers=3)
+    table_file(tmp_path, ("a", "b"), CENTROIDS[:2])
+    with pytest.raises(InputError, match="has 2 centroids and the group 3 workers; fit it again with --workers 3"):
+        rule.check(rule.prepare())
+
+
+def test_workers_that_the_table_does_not_name_are_told(tmp_path, caplog):
+    rule = LocalityRule(str(table_file(tmp_path)[0]), 0.1, num_workers=3)
+    _, group = group_of("abc")
+    chosen(rule, group, of(0))
+    assert not caplog.records
+    _, group = group_of(["a", "x", "y"])
+    chosen(rule, group, of(0))
+    chosen(rule, group, of(1))
+    (record,) = caplog.records
+    assert "has no centroid for x, y; they have taken those of workers that are not there" in record.getMessage()
+    _, group = group_of(["a", "b", "c", "x"])
+    chosen(rule, group, of(0))
+    assert "for x; those without one take requests where they have fewer" in caplog.records[1].getMessage()
+
+
+def test_a_worker_that_comes_back_has_its_own_centroid_again(tmp_path):
+    """Also where another has taken it meanwhile."""
+    rule = LocalityRule(str(table_file(tmp_path)[0]), 0.1, num_workers=3)
+    state, group = group_of("abc")
+    state.draining(state.worker("g", "b"), leave=True)
+    state.worker_up("g", "x", 8)
+    assert [chosen(rule, group, of(kind)) for kind in range(3)] == ["a", "x", "c"]
+    state.draining(state.worker("g", "c"), leave=True)
+    state.worker_up("g", "b", 8)
+    assert [chosen(rule, group, of(kind)) for kind in range(3)] == ["a", "b", "x"]
+
+
 # -- counts on the way
 
 

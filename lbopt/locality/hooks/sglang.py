@@ -2,15 +2,17 @@
 
 What SGLang tells. With `--enable-return-routed-experts` an answer to a request with `"return_routed_experts": true` has
 the experts of every token but the last, which is sampled and not computed: base64 of int32, (tokens - 1, layers, k), in
-`meta_info.routed_experts` of `/generate` and in `sgl_ext.routed_experts` of each choice on OpenAI's paths. A capturer
-takes the `topk_ids` of every layer in the forward pass (`python/sglang/srt/layers/topk_capturer_base.py`:
-`BaseTopkCapturer.capture`, `get_topk`; its child `RoutedExpertsCapturer` drops fused shared experts). Layers without
-experts are 0. SGLang's `ExpertDistributionRecorder` (`python/sglang/srt/eplb/expert_distribution.py`) serves the
+`meta_info.routed_experts` of `/generate` and in `sglext.routed_experts` of the answer on OpenAI's paths. The manual has
+it as `sgl_ext` on each choice; both are read. A capturer takes the `topk_ids` of every layer in the forward pass and
+keeps them by the slots of the KV cache, so that tokens of cached prefixes are told too (`BaseTopkCapturer.capture`,
+`get_topk`; its child `RoutedExpertsCapturer` drops fused shared experts). Layers without experts are 0. SGLang's `ExpertDistributionRecorder` (`python/sglang/srt/eplb/expert_distribution.py`) serves the
 balancing of experts: its sums over passes tell no request from another.
 
 With `routed_experts_start_len` an answer begins at a later token; such answers are refused here.
 
-Sources: https://docs.sglang.io/docs/basic_usage/openai_api_completions.md (Returning Routed Experts),
+Sources: https://github.com/sgl-project/sglang, `python/sglang/srt/entrypoints/openai/protocol.py` (`CompletionResponse`,
+`ChatCompletionRequest`) at commit 004c82e07d87 and `python/sglang/srt/layers/topk_capturer_base.py` at 6c07f302fe5d;
+https://docs.sglang.io/docs/basic_usage/openai_api_completions.md (Returning Routed Experts),
 https://github.com/sgl-project/sglang/pull/12162, https://github.com/sgl-project/sglang/pull/24403.
 No version of SGLang itself was tried: tests use stand-ins of these forms.
 """
@@ -50,7 +52,7 @@ def rows_of(answer: dict[str, Any], num_layers: int, experts_per_token: int) -> 
     InputError
         If it tells no routed experts, or not those of a whole prompt.
     """
-    text, prompt = _found(answer)
+    text, prompt, generated = _found(answer)
     if text is None:
         raise InputError(
             "the answer tells no routed experts; start SGLang with --enable-return-routed-experts and ask for "
@@ -72,10 +74,10 @@ def rows_of(answer: dict[str, Any], num_layers: int, experts_per_token: int) -> 
         rows = np.asarray(text)
     if not isinstance(prompt, int) or isinstance(prompt, bool) or prompt < 1:
         raise InputError(f"the answer says {shown(prompt)} prompt tokens; expected a whole number, 1 or more")
-    if len(rows) < prompt:
+    if len(rows) < prompt or (isinstance(generated, int) and not -1 <= len(rows) - prompt - generated <= 0):
         raise InputError(
-            f"the answer tells experts of {len(rows):,} tokens and its prompt has {prompt:,}; leave out "
-            "routed_experts_start_len, and let it generate a token or more"
+            f"the answer tells experts of {len(rows):,} tokens and its prompt has {prompt:,}, with {shown(generated)} "
+            "generated; leave out routed_experts_start_len, and let it generate a token or more"
         )
     return rows[:prompt], rows[prompt:]
 
@@ -157,11 +159,16 @@ def capture_prompts(
     )
 
 
-def _found(answer: dict[str, Any]) -> tuple[Any, Any]:
-    """Return the routed experts of an answer and its prompt tokens, as it tells them."""
+def _found(answer: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Return the routed experts of an answer, its prompt tokens and the generated ones, as it tells them."""
     about = answer.get("meta_info")
     if isinstance(about, dict):
-        return about.get("routed_experts"), about.get("prompt_tokens")
-    choices = answer.get("choices") or [{}]
-    extra = choices[0].get("sgl_ext") or answer.get("sgl_ext") or {}
-    return extra.get("routed_experts"), (answer.get("usage") or {}).get("prompt_tokens")
+        return about.get("routed_experts"), about.get("prompt_tokens"), about.get("completion_tokens")
+    choices = answer.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    places = (answer.get("sglext"), first.get("sglext"), first.get("sgl_ext"), answer.get("sgl_ext"))
+    extra = next((place for place in places if isinstance(place, dict)), {})
+    usage = answer.get("usage")
+    told = usage if isinstance(usage, dict) else {}
+    generated = told.get("completion_tokens") if isinstance(choices, list) and len(choices) == 1 else None
+    return extra.get("routed_experts"), told.get("prompt_tokens"), generated

@@ -5,21 +5,33 @@ the experts of every token, as logical numbers: the routers' `select_experts` ha
 EPLB maps them to physical experts (`vllm/model_executor/layers/fused_moe`: `BaseRouter.set_capture_fn`,
 `RoutedExpertsCapturer.capture`). EPLB's own `expert_load_view` holds sums over tokens: no request is told from another.
 
+- After 0.21: a choice's `routed_experts` is text, base64 of a NumPy file (.npy): uint8, uint16 or int32, (tokens - 1,
+  layers, k), prompt and generated tokens together without the last, which was sampled and not computed. Where the
+  prompt ends, `usage.prompt_tokens` says, or `prompt_token_ids` where the request asks for `return_token_ids`. Answers
+  to a request with `routed_experts_prompt_start` begin later and are refused. Chunks of a stream tell no experts.
 - 0.21: `RequestOutput.prompt_routed_experts`, int16 (prompt tokens, MoE layers, k), and of each completion
   `routed_experts`, (generated tokens, MoE layers, k); the same names in JSON, as lists. Prompt tokens that were found
   in the cache of prefixes are -1.
 - 0.14 to 0.20: `CompletionOutput.routed_experts` alone, (tokens, layers, k), prompt and generated tokens together, with
   zeros for layers that have no experts.
 
-Sources: https://docs.vllm.ai/en/v0.21.0/training/routed_experts_replay/ and
+`vllm serve --middleware MODULE.NAME` imports a class and adds it by `app.add_middleware`, with the application as its
+only argument (or a coroutine, as an HTTP middleware).
+
+Sources: `CompletionResponseChoice` and `CompletionRequest` in `vllm/entrypoints/openai/completion/protocol.py`, commit
+002032ee2b18 of https://github.com/vllm-project/vllm; `build_app` in
+https://docs.vllm.ai/en/v0.16.0/api/vllm/entrypoints/openai/api_server/;
+https://docs.vllm.ai/en/v0.21.0/training/routed_experts_replay/ and
 https://docs.vllm.ai/en/v0.14.0/api/vllm/model_executor/layers/fused_moe/routed_experts_capturer/; the latest form and
-its limits (not together with connectors that move blocks between engines):
-https://docs.vllm.ai/en/latest/training/routed_experts/; what brought it: https://github.com/vllm-project/vllm/pull/28284.
-No version of vLLM itself was tried: tests use stand-ins of these forms.
+its limits (it needs the cache of prefixes on, and goes not with pipeline parallelism or connectors that move blocks
+between engines): https://docs.vllm.ai/en/latest/training/routed_experts/; what brought it:
+https://github.com/vllm-project/vllm/pull/28284. No version of vLLM itself was tried: tests use stand-ins of its forms.
 """
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import os
 from collections.abc import Awaitable, Callable, Sequence
@@ -29,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.files import shown
 from lbopt.locality.capture import Capture
 from lbopt.locality.capture_builder import CaptureBuilder
 from lbopt.locality.wire_form import rows_as_text
@@ -53,22 +66,34 @@ def rows_of(output: Any) -> tuple[Rows, Rows]:
     Raises
     ------
     InputError
-        If it tells no routed experts.
+        If it tells no routed experts, or not those of a whole prompt.
     """
-    first = _first(_field(output, "outputs") or _field(output, "choices"))
+    completions = _field(output, "outputs") or _field(output, "choices")
+    first = _first(completions)
     made, prompt = _field(first, "routed_experts"), _field(output, "prompt_routed_experts")
     if made is None:
         raise InputError("the output tells no routed experts; start vLLM with --enable-return-routed-experts")
-    rows = np.asarray(made)
+    rows = _array(made)
     if prompt is not None:
-        return np.asarray(prompt), rows
+        return _array(prompt), rows
     tokens = _field(output, "prompt_token_ids") or _field(first, "prompt_token_ids")
-    if tokens is None:
+    made_ids = _field(first, "token_ids")
+    number, generated = (len(one) if isinstance(one, list | tuple) else None for one in (tokens, made_ids))
+    usage = _field(output, "usage")
+    if usage is not None and len(completions) == 1:  # else it is of all of them
+        number = _field(usage, "prompt_tokens") if number is None else number
+        generated = _field(usage, "completion_tokens") if generated is None else generated
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise InputError(
-            "the output tells experts of prompt and answer together and no prompt_token_ids, so nobody can say where "
-            "the prompt ends; use vLLM's outputs in Python, or 0.21"
+            "the output tells experts of prompt and answer together and neither prompt_token_ids nor usage, so nobody "
+            "can say where the prompt ends; ask for return_token_ids"
         )
-    return rows[: len(tokens)], rows[len(tokens) :]
+    if len(rows) < number or (isinstance(generated, int) and not -1 <= len(rows) - number - generated <= 0):
+        raise InputError(
+            f"the output tells experts of {len(rows):,} tokens, of {number:,} of the prompt and {shown(generated)} "
+            "generated; leave out routed_experts_prompt_start"
+        )
+    return rows[:number], rows[number:]
 
 
 def capture_outputs(
@@ -123,7 +148,7 @@ class ExpertsHeader:
 
     `vllm serve MODEL --enable-return-routed-experts --middleware lbopt.locality.hooks.vllm.ExpertsHeader`
 
-    Of answers that are JSON and no stream: a stream's header is sent before its experts are known. The number of
+    Of answers that are JSON and no stream, whose chunks tell no experts. The number of
     experts is that of the environment variable LBOPT_NUM_EXPERTS.
 
     Parameters
@@ -178,7 +203,7 @@ class ExpertsHeader:
         try:
             prompt, _ = rows_of(json.loads(body))
             return rows_as_text(prompt, self._num_experts)
-        except (InputError, ValueError):
+        except (InputError, ValueError, RecursionError):
             return ""
 
 
@@ -192,6 +217,17 @@ def _field(thing: Any, name: str) -> Any:
 
 
 def _first(things: Any) -> Any:
-    if not things:
+    if not isinstance(things, list | tuple) or not things:
         raise InputError("the output has no completion; expected a finished request")
     return things[0]
+
+
+def _array(told: Any) -> Rows:
+    """Return rows that are told as an array, as lists, or as base64 of a NumPy file."""
+    try:
+        if isinstance(told, str):
+            return np.asarray(np.lib.format.read_array(io.BytesIO(base64.b64decode(told, validate=True))))
+        rows = np.asarray(told)
+    except (ValueError, EOFError, MemoryError) as error:
+        raise InputError(f"the routed experts of the output are no rows of experts ({str(error)[:200]})") from None
+    return rows
