@@ -1,14 +1,15 @@
 """An instance that prefills in gated passes and carries over what a pass has no room for. The truth, not the view.
 
-When a pass starts the engine takes the oldest tokens it has, up to its chunk; what arrives during the pass waits. With
-a backlog the next pass starts by itself, at once: a batch that comes in answer to the end of a pass waits one pass
-more on the device (`late_top_ups`).
+When a pass starts each unit takes the oldest tokens it has, up to its chunk and its number of requests; what arrives
+during the pass waits. With a backlog the next pass starts by itself, at once: a batch that comes in answer to the end
+of a pass waits one pass more on the device (`late_top_ups`), unless it takes no time at all (`World`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 #: Missing batches that are named.
 REMEMBERED = 64
@@ -21,6 +22,17 @@ class Work:
     seq: int
     request: int
     tokens: int
+    unit: int = 0
+
+
+class PassLoad(NamedTuple):
+    """What a pass computes: tokens in all, of its fullest unit, of the longest chunk; requests; tokens of each unit."""
+
+    total: int
+    fullest: int
+    longest: int
+    requests: int
+    of_unit: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -30,7 +42,11 @@ class Engine:
     Parameters
     ----------
     chunk
-        Most tokens of a pass.
+        Most tokens of a unit in a pass.
+    units, capacity
+        Units, and most requests of one in a pass.
+    ordered
+        Whether a batch is taken only if its number is above all that were received; otherwise once each.
     epoch
         One more after every restart.
     life
@@ -42,6 +58,9 @@ class Engine:
     """
 
     chunk: int
+    units: int = 1
+    capacity: int = 2**50
+    ordered: bool = True
     epoch: int = 1
     life: int = 0
     up: bool = True
@@ -54,13 +73,14 @@ class Engine:
     pass_seq: int = 0
     late_top_ups: int = 0
     done: Counter[int] = field(default_factory=Counter)
+    seen: set[int] = field(default_factory=set)
 
     @property
     def oldest(self) -> int:
         """The oldest batch of which something is left."""
         return min((work.seq for work in self.work), default=self.newest + 1)
 
-    def receive(self, seq: int, fence: int, epoch: int, requests: list[tuple[int, int]]) -> bool:
+    def receive(self, seq: int, fence: int, epoch: int, requests: list[tuple[int, ...]]) -> bool:
         """Take a batch, unless it is a duplicate, overtaken or void; returns False if it is for another epoch.
 
         Parameters
@@ -68,7 +88,7 @@ class Engine:
         seq, fence, epoch
             See `Send`.
         requests
-            (request, tokens) of each.
+            (request, tokens) of each, or (request, tokens, unit).
         """
         if epoch not in (0, self.epoch):
             return False
@@ -78,27 +98,57 @@ class Engine:
             # What is in the running pass is worth its end: the first answer counts, whoever gives it.
             self.work = [work for work in self.work if work.seq > fence or id(work) in taken]
         known = max(self.newest, self.fence)
-        if seq <= known:
+        if self.ordered:
+            if seq <= known:
+                return True
+            self.missing = (*self.missing, *range(known + 1, seq))[-REMEMBERED:]
+        elif seq in self.seen:
             return True
-        self.missing = (*self.missing, *range(known + 1, seq))[-REMEMBERED:]
-        self.newest = seq
+        else:
+            self.seen.add(seq)
+        self.newest = max(seq, self.newest)
         self.late_top_ups += self.running is not None
-        self.work += [Work(seq, request, tokens) for request, tokens in requests]
+        self.work += [Work(seq, *request) for request in requests]
         return True
 
-    def start(self) -> int | None:
-        """Start a pass if there is work and none runs; returns its tokens."""
-        if self.running is not None or not self.work:
+    def start(self, empty: bool = False) -> int | None:
+        """Start a pass if there is work, or if it may be `empty`, and none runs; returns its tokens."""
+        if self.running is not None or not (self.work or empty):
             return None
-        room, taken = self.chunk, []
-        for work in self.work:
-            if room <= 0:
-                break
-            taken.append((work, min(room, work.tokens)))
-            room -= taken[-1][1]
-        self.running, self.pass_seq = taken, self.newest
+        self.running, self.pass_seq = self._next(), self.newest
         self.passes += 1
-        return self.chunk - room
+        return sum(tokens for _, tokens in self.running)
+
+    def _next(self) -> list[tuple[Work, int]]:
+        """Return what a pass takes that starts now."""
+        taken: list[tuple[Work, int]] = []
+        rooms, places = [self.chunk] * self.units, [self.capacity] * self.units
+        open_units = self.units
+        for work in self.work:
+            unit = work.unit
+            if rooms[unit] <= 0 or places[unit] <= 0:
+                continue
+            tokens = min(rooms[unit], work.tokens)
+            taken.append((work, tokens))
+            rooms[unit] -= tokens
+            places[unit] -= 1
+            if rooms[unit] <= 0 or places[unit] <= 0:
+                open_units -= 1
+                if not open_units:
+                    break
+        return taken
+
+    def closing(self) -> int:
+        """Return how many requests the pass would complete that starts now."""
+        return sum(tokens == work.tokens for work, tokens in self._next())
+
+    def load(self) -> PassLoad:
+        """Return what the running pass computes."""
+        of_unit, longest = [0] * self.units, 0
+        for work, tokens in self.running or ():
+            of_unit[work.unit] += tokens
+            longest = max(longest, tokens)
+        return PassLoad(sum(of_unit), max(of_unit), longest, len(self.running or ()), tuple(of_unit))
 
     def end(self) -> list[Work]:
         """End the running pass; returns the requests that are done with it."""
@@ -115,6 +165,13 @@ class Engine:
         """Return the backlog, tokens."""
         return sum(work.tokens for work in self.work)
 
+    def backlog(self) -> tuple[int, ...]:
+        """Return the backlog of each unit, tokens."""
+        of_unit = [0] * self.units
+        for work in self.work:
+            of_unit[work.unit] += work.tokens
+        return tuple(of_unit)
+
     def crash(self) -> None:
         """Stop, and forget everything; batches on their way to it are gone too."""
         self.up = False
@@ -125,4 +182,5 @@ class Engine:
         """Forget everything, and go on under the same epoch."""
         self.work, self.running, self.fence, self.newest, self.missing = [], None, 0, 0, ()
         self.pass_seq = 0
+        self.seen = set()
         self.life += 1

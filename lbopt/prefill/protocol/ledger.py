@@ -8,8 +8,7 @@ The ledger has an entry for each request that is not yet done or refused, and re
 that are, so that what comes a second time is recognised. Entries are in a persistent map (a hash array mapped trie):
 an event makes a new ledger without copying the old one, in time that does not grow with the requests of the past.
 
-The queue is what was given up, in the order of arrival, and then what was never sent. Everything that was ever sent
-came before everything that was not, because batches take the oldest.
+The queue is what was given up and what was never sent, in the order of arrival.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ class Ledger(NamedTuple):
     @property
     def queue(self) -> tuple[int, ...]:
         """All requests that are queued, the next one first."""
-        return tuple(request for request, _ in self._queued())
+        return tuple(request for request, _ in self.queued())
 
     def knows(self, request: int) -> bool:
         """Return whether a request has arrived, as far as the ledger remembers."""
@@ -128,7 +127,7 @@ class Ledger(NamedTuple):
         if room is None:
             return self.queue
         taken: list[int] = []
-        for request, entry in self._queued():
+        for request, entry in self.queued():
             if taken and room <= 0:
                 break
             taken.append(request)
@@ -136,28 +135,29 @@ class Ledger(NamedTuple):
         return tuple(taken)
 
     def dispatch(self, requests: tuple[int, ...], holder: tuple[int, int]) -> Ledger:
-        """Move the oldest requests from the queue to a holder; all others in the queue were left behind."""
-        tokens, last = 0, -1
+        """Move requests from the queue to a holder; all others in the queue were left behind."""
+        tokens, orders = 0, []
         with self.entries.mutate() as entries:
             for request in requests:
                 entry = entries[request]
-                tokens, last = tokens + entry.tokens, entry.order
+                tokens += entry.tokens
+                orders.append(entry.order)
                 entries[request] = Entry(entry.tokens, entry.order, entry.since, holder, (*entry.tried, holder))
             moved = entries.finish()
         kept, first = self.fresh, self.first
-        if last >= first:
-            with kept.mutate() as fresh:
-                for order in range(first, last + 1):
-                    fresh.pop(order, None)
-                kept = fresh.finish()
-            first = last + 1
+        with kept.mutate() as fresh:
+            for order in orders:
+                fresh.pop(order, None)
+            kept = fresh.finish()
+        while first < self.arrived and first not in kept:
+            first += 1
         sums = self.sums
         return Ledger(
             moved,
             kept,
             first,
             self.arrived,
-            tuple(pair for pair in self.back if pair[0] > last),
+            tuple(pair for pair in self.back if _waits(moved, pair)) if self.back else (),
             self.waiting - len(requests),
             self.dispatches + 1,
             self.past,
@@ -247,18 +247,28 @@ class Ledger(NamedTuple):
         """Return the tokens in each place; together they are all that arrived."""
         return dict(zip(PLACES, self.sums, strict=True))
 
-    def _queued(self) -> Iterator[tuple[int, Entry]]:
-        yield from self._again()
-        yield from self._never_sent()
+    def queued(self) -> Iterator[tuple[int, Entry]]:
+        """Iterate over all that are queued, the next one first: by order of arrival."""
+        if not self.back:
+            return self._never_sent()
+        return merge(self._again(), self._never_sent(), key=lambda one: one[1].order)
+
+    def left_behind(self) -> Ledger:
+        """Count a dispatch that took nobody."""
+        return self._replace(dispatches=self.dispatches + 1)
 
     def _again(self) -> Iterator[tuple[int, Entry]]:
-        for order, request in self.back:
-            entry = self.entries.get(request)
-            if entry is not None and entry.order == order and entry.holder is None:
-                yield request, entry
+        for pair in self.back:
+            if _waits(self.entries, pair):
+                yield pair[1], self.entries[pair[1]]
 
     def _never_sent(self) -> Iterator[tuple[int, Entry]]:
         for order in range(self.first, self.arrived):
             request = self.fresh.get(order)
             if request is not None:
                 yield request, self.entries[request]
+
+
+def _waits(entries: Map[int, Entry], pair: tuple[int, int]) -> bool:
+    entry = entries.get(pair[1])
+    return entry is not None and entry.order == pair[0] and entry.holder is None

@@ -43,6 +43,14 @@ class EndForward:
         The oldest batch of which something is left on the device; 0 = not told. Of no older one is anything left.
     missing
         Batches that never came although newer ones did; the instance will not take them any more.
+    units
+        Backlog of each unit, tokens; empty = `remaining` on one unit.
+    newest
+        The newest batch that the instance has when the pass ends; 0 = not told, taken for `seq`.
+    number
+        Of the pass, ascending while the epoch lasts; 0 = not told.
+    depth, closing
+        Requests left on the device, and how many of these the pass completes that the instance now starts by itself.
     """
 
     time: float
@@ -53,6 +61,11 @@ class EndForward:
     epoch: int = 0
     oldest: int = 0
     missing: tuple[int, ...] = ()
+    units: tuple[int, ...] = ()
+    newest: int = 0
+    number: int = 0
+    depth: int = 0
+    closing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +98,8 @@ class PollAnswer:
         See `EndForward`.
     asked
         The number in the poll: if it is above `seq`, the instance has forgotten batches that it had acknowledged.
+    units
+        Backlog of each unit, tokens; empty = not told.
     """
 
     time: float
@@ -95,6 +110,7 @@ class PollAnswer:
     oldest: int = 0
     missing: tuple[int, ...] = ()
     asked: int = 0
+    units: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +145,23 @@ class HealthCheck:
     epoch: int = 0
 
 
-Event = Arrival | EndForward | FirstToken | PollAnswer | Watchdog | IntervalTick | PollTick | HealthCheck
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """Several events that came at one moment: all are heard before a batch is sent."""
+
+    time: float
+    events: tuple[Event, ...]
+
+
+Event = Arrival | EndForward | FirstToken | PollAnswer | Watchdog | IntervalTick | PollTick | HealthCheck | Inbox
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
     """Send a batch; the instance forgets what it has of batches up to `fence`, which were given to others.
 
-    An instance of another epoch does not take it, and says what its epoch is. 0 = any.
+    An instance of another epoch does not take it, and says what its epoch is. 0 = any. `units` has the unit of each
+    request; empty = all on the first one.
     """
 
     instance: int
@@ -144,6 +169,7 @@ class Send:
     fence: int
     requests: tuple[int, ...]
     epoch: int = 0
+    units: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

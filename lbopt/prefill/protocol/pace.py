@@ -52,7 +52,8 @@ class Pace:
     def cold(cls, setting: ProtocolSetting) -> Pace:
         """Return the pace before the first measurement."""
         default = setting.default_pass
-        interval = (default + setting.latency) / setting.num_instances
+        fixed = setting.interval
+        interval = (default + setting.latency) / setting.num_instances if fixed is None else fixed
         return cls((default, default), (default, default), default, interval)
 
     def after_pass(self, seconds: float, instances: int, setting: ProtocolSetting) -> Pace:
@@ -72,4 +73,6 @@ class Pace:
         return Pace(self.measured, self.ordered, self.typical, self._interval(self.typical, instances, setting))
 
     def _interval(self, typical: float, instances: int, setting: ProtocolSetting) -> float:
-        return (typical + setting.latency) / instances if instances else self.interval
+        if setting.interval is not None or not instances:
+            return self.interval
+        return (typical + setting.latency) / instances

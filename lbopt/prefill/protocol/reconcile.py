@@ -50,7 +50,7 @@ def in_new_epoch(state: SchedulerState, instance: int, epoch: int) -> SchedulerS
         at = at._replace(
             phase=Phase.READY, in_flight=0, backlog=0, known_empty=False, fence=at.seq, batches=(), on_trial=False
         )
-    at = at._replace(epoch=epoch)
+    at = at._replace(epoch=epoch, load=(), number=0)
     return state._replace(instances=(*state.instances[:instance], at, *state.instances[instance + 1 :]))
 
 

@@ -25,6 +25,7 @@ from lbopt.prefill.protocol.messages import (
     Event,
     FirstToken,
     HealthCheck,
+    Inbox,
     IntervalTick,
     Poll,
     PollAnswer,
@@ -47,6 +48,8 @@ from lbopt.prefill.protocol.reconcile import (
 from lbopt.prefill.protocol.ring import target
 from lbopt.prefill.protocol.setting import ProtocolSetting
 from lbopt.prefill.protocol.state import Batch, InstanceState, Phase, SchedulerState
+from lbopt.prefill.protocol.turns import next_turn, with_pace
+from lbopt.prefill.protocol.units import Units, noted
 
 
 class TripleCheck:
@@ -60,6 +63,7 @@ class TripleCheck:
 
     def __init__(self, setting: ProtocolSetting) -> None:
         self.setting = setting
+        self.units = None if setting.allocation is None else Units(setting)
 
     def step(self, state: SchedulerState, event: Event) -> Step:
         """Return the state after the event, and what is to be done.
@@ -72,23 +76,32 @@ class TripleCheck:
         InputError
             The event has no finite time, or names an instance that there is not.
         """
-        if not math.isfinite(event.time):
-            raise InputError(f"{type(event).__name__} comes at {event.time} s; expected a finite time")
-        instance = getattr(event, "instance", 0)
-        if not 0 <= instance < len(state.instances):
-            raise InputError(
-                f"{type(event).__name__} names instance {instance}; expected 0 to {len(state.instances) - 1}"
-            )
+        events = event.events if isinstance(event, Inbox) else (event,)
+        for one in events:
+            if not math.isfinite(one.time):
+                raise InputError(f"{type(one).__name__} comes at {one.time} s; expected a finite time")
+            instance = getattr(one, "instance", 0)
+            if not 0 <= instance < len(state.instances):
+                raise InputError(
+                    f"{type(one).__name__} names instance {instance}; expected 0 to {len(state.instances) - 1}"
+                )
         now = event.time + state.ahead
         stepped = now < state.now
         if stepped:
             state = counted(state, clock_steps=1)._replace(ahead=state.now - event.time)
         else:
             state = state._replace(now=now)
-        elapsed = self.interval_elapsed(state, event)
-        state, actions = self._heard(state, event)
+        elapsed = any(self.interval_elapsed(state, one) for one in events)
+        state, actions = self._heard(state, events[0])
+        for one in events[1:]:
+            state, more = self._heard(state, one)
+            actions = (*actions, *more)
         if state.ledger.waiting:
-            state, sent = self.try_dispatch(state, elapsed)
+            if self.units is None:
+                state, sent = self.try_dispatch(state, elapsed)
+            else:
+                arrived = any(isinstance(one, Arrival) for one in events)
+                state, sent = self.hand_out(state, self.units, elapsed, arrived)
             actions = (*actions, *sent)
         if stepped:
             actions = (*actions, *self.timers(state))
@@ -120,6 +133,7 @@ class TripleCheck:
                 return self.on_poll_tick(state)
             case HealthCheck():
                 return self.on_health_check(state, event)
+        raise InputError("an inbox is in an inbox; expected single events in it")
 
     # The rows of the table.
 
@@ -144,11 +158,14 @@ class TripleCheck:
         if event.seq > at.seq:
             return state, ()
         actions: tuple[Action, ...] = ()
-        if event.seq > at.measured:
-            # Once a seq: a duplicate is no second measurement, nor are the further passes of a chunked backlog.
+        # Once a seq: a duplicate is no second measurement, nor are the further passes of a chunked backlog. A mean has
+        # all passes.
+        measures = event.seq > at.measured if self.setting.pace == "median" else event.number > at.number
+        at = noted(at, event, state.now)
+        if measures:
             at = at._replace(measured=event.seq)
             pace = state.pace.after_pass(event.seconds, state.healthy, self.setting)
-            state, actions = self.rearmed(state._replace(pace=pace))
+            state, actions = self.rearmed(with_pace(state, pace))
         current = event.seq == at.seq
         if current and at.phase is Phase.READY:
             # A further pass of a backlog, or a duplicate, or one that was overtaken: the backlog of a seq only falls.
@@ -171,8 +188,14 @@ class TripleCheck:
         if event.seq > at.seq:
             return state, ()
         delivered_and_done = event.depth == 0 and event.seq == at.seq
+        if at.ended == math.inf:
+            at = at._replace(ended=state.now)
         if delivered_and_done or at.phase is Phase.SUSPECT:
+            if delivered_and_done:
+                at = at._replace(load=())
             at = self.ready(state, at, 0 if delivered_and_done else None)
+        elif event.units and event.seq == at.seq == at.received and at.load:
+            at = at._replace(load=tuple(map(min, at.load, event.units)))
         if event.asked > event.seq:
             state, at = self.forgotten(state, g, at, event.asked)
         oldest = event.oldest if event.depth else event.seq + 1
@@ -235,6 +258,7 @@ class TripleCheck:
             deadline=self.by_when(state),
             in_flight=0,
             backlog=0,
+            load=(),
             known_empty=False,
             fence=at.seq,
             batches=(),
@@ -271,13 +295,15 @@ class TripleCheck:
                 phase=Phase.REMOVED,
                 in_flight=0,
                 backlog=0,
+                load=(),
                 known_empty=False,
                 fence=at.seq,
                 batches=(),
                 on_trial=False,
             )
         state = _with(state, g, at)
-        return self.rearmed(state._replace(pace=state.pace.after_change(state.healthy, self.setting)))
+        pace = state.pace.after_change(state.healthy, self.setting)
+        return self.rearmed(with_pace(state, pace))
 
     # What an instance has, against what it should have.
 
@@ -338,6 +364,8 @@ class TripleCheck:
 
     def on_interval_tick(self, state: SchedulerState) -> Step:
         """Go on to the next tick of the lattice, sent or not. A timer that fired early is set again."""
+        if self.setting.timer != "tick" and self.units is not None:
+            return state, ()  # who looks sets the timer
         if state.now < state.due:
             return state, (WakeAt(state.due),)
         if self.setting.timer == "spacing":
@@ -351,7 +379,7 @@ class TripleCheck:
 
         A lattice takes it with its next tick.
         """
-        if self.setting.timer == "tick" or state.last_dispatch is None:
+        if self.setting.timer != "spacing" or state.last_dispatch is None:
             return state, ()
         due = state.last_dispatch + state.pace.interval
         return state._replace(due=due), (WakeAt(max(due, state.now)),)
@@ -395,30 +423,94 @@ class TripleCheck:
         if g is None:
             return state, ()
         at, limit = state.instances[g], self.setting.batch_tokens
+        return self.hand_over(state, g, state.ledger.head(None if limit is None else limit - at.backlog))
+
+    def hand_out(self, state: SchedulerState, units: Units, elapsed: bool, arrived: bool) -> Step:
+        """Do the same with batches by an allocation rule, as long as it is somebody's turn.
+
+        Parameters
+        ----------
+        state, units
+            The state, and what makes batches.
+        elapsed, arrived
+            Whether a tick came at this moment, and whether a request did.
+        """
+        actions: tuple[Action, ...] = ()
+        look = math.inf
+        while state.ledger.waiting:
+            state, (g, look) = next_turn(state, self.setting, units, arrived, elapsed)
+            if g is None:
+                break
+            batch = units.batch(state, g)
+            state, sent = self.hand_over(state, g, batch.requests, batch.units, batch.refused)
+            actions = (*actions, *sent)
+            arrived, look = False, math.inf
+            if self.setting.timer == "tick" or not (batch.requests or batch.refused):
+                if self.setting.timer not in ("tick", "none"):
+                    look = state.now + state.pace.interval
+                break
+        if look < math.inf and state.ledger.waiting and self.setting.timer != "tick":
+            actions = (*actions, WakeAt(max(look, state.now)))
+        return state, actions
+
+    def hand_over(
+        self,
+        state: SchedulerState,
+        g: int,
+        requests: tuple[int, ...],
+        units: tuple[int, ...] = (),
+        refused: tuple[int, ...] = (),
+    ) -> Step:
+        """Send a batch to an instance; without requests only the dispatch counts.
+
+        Parameters
+        ----------
+        state, g
+            The state, and the instance.
+        requests, units
+            Who goes, and to which unit of it.
+        refused
+            Whom the rule refuses.
+        """
+        at = state.instances[g]
         suspect = at.phase is Phase.SUSPECT
-        requests = state.ledger.head(None if limit is None else limit - at.backlog)
-        seq, deadline = at.seq + 1, self.by_when(state)
-        ledger = state.ledger.dispatch(requests, (g, seq))
-        at = at._replace(
-            phase=Phase.BUSY,
-            seq=seq,
-            deadline=deadline,
-            in_flight=at.in_flight + ledger.sums.in_flight - state.ledger.sums.in_flight,
-            known_empty=False,
-            batches=(*at.batches, Batch(seq, requests, len(requests))),
-            on_trial=suspect,
-        )
-        at, arm = armed(g, at)
-        # Set again even if it is early enough: set before the clock stepped ahead, it would ring late by that step.
-        arm = arm or (ArmWatchdog(g, at.armed),)
-        ledger, refused = ledger.refuse_impatient(self.setting.patience, self.setting.remembered)
-        changes: dict[str, Any] = {"ledger": ledger, "last_dispatch": state.now, "turn": (g + 1) % len(state.instances)}
-        actions: list[Action] = [Send(g, seq, at.fence, requests, at.epoch), *arm, *map(Refuse, refused)]
-        if self.setting.timer == "spacing":
+        remembered = self.setting.remembered
+        turn = (g + 1) % len(state.instances)
+        changes: dict[str, Any] = {"last_dispatch": state.now, "turn": turn}
+        actions: list[Action] = []
+        ledger = state.ledger
+        if requests:
+            seq, deadline = at.seq + 1, self.by_when(state)
+            ledger = ledger.dispatch(requests, (g, seq))
+            at = at._replace(
+                phase=Phase.BUSY,
+                seq=seq,
+                deadline=deadline,
+                in_flight=at.in_flight + ledger.sums.in_flight - state.ledger.sums.in_flight,
+                known_empty=False,
+                batches=(*at.batches, Batch(seq, requests, len(requests))),
+                on_trial=suspect,
+                placed=at.placed + len(requests),
+            )
+            at, arm = armed(g, at)
+            # Set again even if it is early enough: set before the clock stepped ahead, it would ring late by that step.
+            arm = arm or (ArmWatchdog(g, at.armed),)
+            actions = [Send(g, seq, at.fence, requests, at.epoch, units), *arm]
+            state = _with(state, g, at)
+        else:
+            ledger = ledger.left_behind()
+        for request in refused:
+            ledger = ledger.close(request, "refused", remembered)
+        ledger, impatient = ledger.refuse_impatient(self.setting.patience, remembered)
+        actions += map(Refuse, (*refused, *impatient))
+        if self.setting.timer != "tick":
             changes["due"] = state.now + state.pace.interval
-            actions.append(WakeAt(changes["due"]))
-        state = _with(state, g, at)._replace(**changes)
-        return counted(state, degraded=1) if suspect else state, tuple(actions)
+            if self.setting.timer == "spacing":
+                actions.append(WakeAt(changes["due"]))
+            elif self.setting.timer == "lattice":
+                changes["lattice"] = state.lattice._replace(waited=0)
+        state = state._replace(ledger=ledger, **changes)
+        return counted(state, degraded=1) if suspect and requests else state, tuple(actions)
 
 
 def _with(state: SchedulerState, instance: int, at: InstanceState) -> SchedulerState:

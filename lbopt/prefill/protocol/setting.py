@@ -6,6 +6,15 @@ Where the source (staggered batch scheduling, arXiv 2512.16134) leaves a rule op
   not anything is sent, and a batch leaves at a tick only.
 * ``idle_bypass``: whether an instance known to be empty is served before the interval has elapsed ("immediate trigger
   for readiness"), or quiescence is a sign of readiness and no more.
+* ``allocation``: how a batch is made. None is the scalar rule of `batch_tokens`, for instances of one unit; otherwise a
+  rule of `lbopt.prefill.allocations` gives the requests to the units, by the headroom that each has left. The readings
+  below are those of `lbopt.prefill.policies` and need an allocation.
+* ``timer`` further: ``lattice``, a tick that passes while somebody waits allows one dispatch, whenever the instance is
+  ready; ``none``, whoever is ready is served at once (a pool).
+* ``target``: ``skip``, the first ready instance of the ring; ``ring``, the next one, and after a second interval any
+  that is ready; ``free``, the one that has been free the longest.
+* ``ready``: ``ended``, from the end of the first pass that the last batch could be in; ``free``, when it runs nothing.
+* ``pace``: ``median`` or ``mean`` of the last passes.
 """
 
 from __future__ import annotations
@@ -15,9 +24,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lbopt.exceptions import InputError
+from lbopt.prefill.allocations import Allocation, make_allocation
 from lbopt.spec import unknown
 
-TIMERS = ("spacing", "tick")
+TIMERS = ("spacing", "tick", "lattice", "none")
+TARGETS = ("skip", "ring", "free")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +60,18 @@ class ProtocolSetting:
         1.
     remembered
         So many requests that were last done or refused are remembered, to recognise what comes a second time; >= 0.
+    latency_back
+        s, from an instance to the scheduler; None = the same as `latency`.
+    units, chunk, requests_per_pass
+        D units of an instance, and the most tokens and requests that a unit takes into a pass; None = no limit.
+    allocation, target, ready, pace
+        The readings; see the module.
+    interval
+        s between dispatches; None = (typical pass + latency) / instances.
+    engine
+        See `lbopt.prefill.setting.ENGINES`.
+    announced
+        Whether an instance is taken to be occupied until it is heard of.
     """
 
     num_instances: int
@@ -56,12 +79,23 @@ class ProtocolSetting:
     latency: float = 0.0
     window: int = 8
     watchdog: float = 5.0
-    timer: Literal["spacing", "tick"] = "spacing"
+    timer: Literal["spacing", "tick", "lattice", "none"] = "spacing"
     idle_bypass: bool = False
     batch_tokens: int | None = None
     patience: int | None = None
     spread: float = 100.0
     remembered: int = 4096
+    latency_back: float | None = None
+    units: int = 1
+    chunk: int | None = None
+    requests_per_pass: int | None = None
+    allocation: str | None = None
+    target: Literal["skip", "ring", "free"] = "skip"
+    ready: Literal["ended", "free"] = "ended"
+    pace: Literal["median", "mean"] = "median"
+    interval: float | None = None
+    engine: Literal["work-conserving", "back-to-back"] = "work-conserving"
+    announced: bool = False
 
     def __post_init__(self) -> None:
         if self.num_instances < 1:
@@ -70,7 +104,8 @@ class ProtocolSetting:
             raise InputError(f"default_pass is {self.default_pass} s; expected more than 0")
         if not (math.isfinite(self.latency) and self.latency >= 0):
             raise InputError(f"latency is {self.latency} s; expected 0 or more")
-        if self.window < 3:
+        self._check_units()
+        if self.window < (3 if self.pace == "median" else 0):
             raise InputError(
                 f"window is {self.window}; expected at least 3 measured passes, so that one outlier is outvoted"
             )
@@ -98,14 +133,50 @@ class ProtocolSetting:
         """The most that the typical pass can be, s."""
         return self.default_pass * self.spread
 
+    @property
+    def way_back(self) -> float:
+        """Latency from an instance to the scheduler, s."""
+        return self.latency if self.latency_back is None else self.latency_back
+
+    @property
+    def rule(self) -> Allocation | None:
+        """The allocation, built; None = the scalar rule."""
+        return None if self.allocation is None else make_allocation(self.allocation)
+
     def timeout(self, typical_pass: float) -> float:
         """Return how long an instance may be silent about a batch, s, if a typical pass takes `typical_pass` s."""
         return self.watchdog * typical_pass
 
+    def _check_units(self) -> None:
+        back, interval = self.latency_back, self.interval
+        if back is not None and not (math.isfinite(back) and back >= 0):
+            raise InputError(f"latency_back is {back} s; expected 0 or more, or None for the same as there")
+        if interval is not None and not (math.isfinite(interval) and interval > 0):
+            raise InputError(f"interval is {interval} s; expected more than 0, or None for Algorithm 1")
+        if self.units < 1:
+            raise InputError(f"units is {self.units}; expected at least 1")
+        for name, what in (("chunk", "token"), ("requests_per_pass", "request")):
+            value = getattr(self, name)
+            if value is not None and not 1 <= value < 2**50:
+                raise InputError(f"{name} is {value}; expected at least 1 {what}, or None for no limit")
+        if self.target not in TARGETS:
+            raise unknown("target", self.target, TARGETS)
+        if self.rule is not None:
+            return
+        if self.units > 1:
+            raise InputError(
+                f"there are {self.units} units and no allocation; expected a rule that gives requests to them"
+            )
+        if self.timer in ("lattice", "none") or self.target != "skip" or self.ready != "ended":
+            raise InputError(
+                f"timer {self.timer}, target {self.target} and ready {self.ready} are readings for an allocation; "
+                "expected one, such as pbaa"
+            )
+
     def _check_watchdog(self) -> None:
         if not math.isfinite(self.watchdog):
             raise InputError(f"watchdog is {self.watchdog} mean passes; expected a finite number, the source has 5")
-        timeout, least = self.timeout(self.default_pass), self.default_pass + 2 * self.latency
+        timeout, least = self.timeout(self.default_pass), self.default_pass + self.latency + self.way_back
         if not timeout > least:
             raise InputError(
                 f"watchdog is {self.watchdog:g} mean passes = {timeout:g} s, shorter than a pass and the way there and "

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from lbopt.prefill.protocol.ledger import Ledger
-from lbopt.prefill.protocol.pace import Pace
+from lbopt.prefill.protocol.mean_pace import AnyPace, cold_pace
 from lbopt.prefill.protocol.setting import ProtocolSetting
 
 
@@ -77,6 +77,15 @@ class InstanceState(NamedTuple):
         BUSY with a batch that it got as a SUSPECT: it does not count as living.
     armed
         s, to which its timer is set; infinity = not set.
+    load
+        Tokens that it said each unit had left when the last pass ended; empty = nothing is known, or nothing left.
+    received, number, depth, closing
+        The newest batch that it had then, the number of that pass, requests left, and those among them that the pass
+        completes which it started by itself.
+    ended
+        s, when that was heard, or it was heard of for the first time; infinity = not yet.
+    placed
+        Requests that were sent to it, for the rule that gives them to the units in turn.
     """
 
     phase: Phase = Phase.READY
@@ -93,6 +102,13 @@ class InstanceState(NamedTuple):
     batches: tuple[Batch, ...] = ()
     on_trial: bool = False
     armed: float = math.inf
+    load: tuple[int, ...] = ()
+    received: int = 0
+    number: int = 0
+    depth: int = 0
+    closing: int = 0
+    ended: float = 0.0
+    placed: int = 0
 
     @property
     def due(self) -> float:
@@ -150,6 +166,30 @@ class Counts(NamedTuple):
     clock_steps: int = 0
 
 
+class Lattice(NamedTuple):
+    """Ticks at `anchor` + tick * interval, of which `tick` is the next, and how many passed while somebody waited."""
+
+    anchor: float = 0.0
+    tick: int = 0
+    waited: int = 0
+
+    def next(self, interval: float) -> float:
+        """Return the time of the next tick, s."""
+        return self.anchor + self.tick * interval
+
+    def passed(self, now: float, interval: float) -> Lattice:
+        """Return the lattice after all ticks before `now` have passed."""
+        if self.next(interval) >= now:
+            return self
+        tick = math.ceil((now - self.anchor) / interval)
+        # Rounding may put the quotient one off, either way.
+        while self.anchor + tick * interval < now:
+            tick += 1
+        while self.anchor + (tick - 1) * interval >= now:
+            tick -= 1
+        return self._replace(tick=tick)
+
+
 class SchedulerState(NamedTuple):
     """All of it. Times are the scheduler's own, which never go back.
 
@@ -173,17 +213,20 @@ class SchedulerState(NamedTuple):
         The instance from which the ring is searched.
     counts
         What went wrong.
+    lattice
+        Of the reading ``lattice``.
     """
 
     instances: tuple[InstanceState, ...]
     ledger: Ledger
-    pace: Pace
+    pace: AnyPace
     now: float = 0.0
     ahead: float = 0.0
     due: float = 0.0
     last_dispatch: float | None = None
     turn: int = 0
     counts: Counts = Counts()
+    lattice: Lattice = Lattice()
 
     @property
     def faults(self) -> int:
@@ -203,4 +246,5 @@ class SchedulerState(NamedTuple):
 
 def initial_state(setting: ProtocolSetting) -> SchedulerState:
     """Return the state before the first event: a cold fleet, all of it ready, and the interval elapsed."""
-    return SchedulerState((InstanceState(),) * setting.num_instances, Ledger(), Pace.cold(setting))
+    at = InstanceState(ended=math.inf if setting.announced else 0.0)
+    return SchedulerState((at,) * setting.num_instances, Ledger(), cold_pace(setting))

@@ -2,6 +2,11 @@
 
 Deterministic from its seed. Every step of the scheduler is shown to a `Monitor`. The world has a true time; the
 scheduler reads a clock that may step, and its timers run by true time from when they are set.
+
+With `moments`, what happens at one time is one moment, in this order: passes end, batches reach their instances, the
+scheduler hears all that has come and acts once, passes start. So an instance whose pass ends can be topped up before the
+next one begins, if that takes no time: this is how the compiled simulation of passes (`lbopt.kernels.prefill`) counts.
+Without, every event is a step of its own.
 """
 
 from __future__ import annotations
@@ -10,12 +15,15 @@ import heapq
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from lbopt.exceptions import InputError
-from lbopt.prefill.protocol.engine import Engine
+from lbopt.prefill.protocol.devices import NO_LIMIT, Devices
+from lbopt.prefill.protocol.engine import PassLoad
 from lbopt.prefill.protocol.faults import FaultPlan, Kind
+from lbopt.prefill.protocol.log import Log
 from lbopt.prefill.protocol.messages import (
     Action,
     ArmWatchdog,
@@ -25,6 +33,7 @@ from lbopt.prefill.protocol.messages import (
     Event,
     FirstToken,
     HealthCheck,
+    Inbox,
     IntervalTick,
     Poll,
     PollAnswer,
@@ -39,8 +48,10 @@ from lbopt.prefill.protocol.outcome import Outcome
 from lbopt.prefill.protocol.scheduler import TripleCheck
 from lbopt.prefill.protocol.state import initial_state
 
-#: Events at one moment: timers before what comes over the network.
+#: Events at one moment: timers before what comes over the network; with moments, ends of passes and what instances get,
+#: what the scheduler gets, its look into the inbox, starts of passes.
 _TIMER, _NETWORK = 0, 1
+_END, _REACH, _HEAR, _LOOK, _START = -2, -1, 1, 2, 3
 #: s, of the clock: a timer that fires early, and is set again, fires later.
 _RESOLUTION = 1e-9
 
@@ -63,18 +74,27 @@ class World:
     per_token
         s of a pass, a token; a pass without tokens would take half the setting's default pass.
     poll_period
-        s, > 0.
+        s, > 0; infinity = nobody is polled.
+    devices
+        The instances; None = of one unit with this chunk and time of a pass.
+    moments
+        See the module.
+    watched
+        Whether a `Monitor` sees every step; not with moments, nor where the scheduler makes no promises.
     """
 
     def __init__(
         self,
-        scheduler: TripleCheck,
+        scheduler: Any,
         arrivals: Sequence[tuple[float, int]],
         plan: FaultPlan,
         seed: int,
         chunk: int = 100,
         per_token: float = 0.005,
         poll_period: float = 1.0,
+        devices: Devices | None = None,
+        moments: bool = False,
+        watched: bool = True,
     ) -> None:
         for name, value in (("chunk", chunk), ("poll_period", poll_period)):
             if not value > 0:
@@ -85,11 +105,21 @@ class World:
         for o in plan.outages:
             if not 0 <= o.instance < setting.num_instances:
                 raise InputError(f"an outage concerns instance {o.instance}; expected 0 to {setting.num_instances - 1}")
-        self.scheduler, self.plan, self.setting = scheduler, plan, setting
-        self.monitor = Monitor(setting, self._lateness(plan, poll_period))
-        self.state = initial_state(setting)
-        self.engines = [Engine(chunk) for _ in range(setting.num_instances)]
-        self.per_token, self.poll_period = per_token, poll_period
+        if devices is None:
+            half = 0.5 * setting.default_pass
+            devices = Devices(chunk, pass_time=lambda load: half + per_token * load.total)
+        if devices.units != setting.units:
+            raise InputError(f"instances have {devices.units} units, the scheduler's setting {setting.units}")
+        self.scheduler, self.plan, self.setting, self.devices = scheduler, plan, setting, devices
+        self.promises = isinstance(scheduler, TripleCheck)
+        watched = watched and self.promises and not moments
+        self.monitor = Monitor(setting, self._lateness(plan, poll_period)) if watched else None
+        self.state: Any = scheduler.initial_state() if not self.promises else initial_state(setting)
+        self.engines = [devices.built(self.promises) for _ in range(setting.num_instances)]
+        self.moments, self.poll_period = moments, poll_period
+        self.log = Log(len(arrivals))
+        self._inbox: list[Event] = []
+        self._seconds: dict[int, float] = {}
         self.tokens = [tokens for _, tokens in arrivals]
         self._open = set(range(len(arrivals)))
         self.calm, self.allowed, self.last_open = math.inf, math.inf, 0.0
@@ -104,6 +134,7 @@ class World:
         self._heap: list[tuple[float, int, int, Callable[[float], None]]] = []
         self._count = 0
         self._timers: dict[int, int] = {}
+        self._busy, self._starting = set(range(len(devices.phases))), set[int]()
         self._down, self._failed = [0] * setting.num_instances, [0] * setting.num_instances
         for request, (time, tokens) in enumerate(arrivals):
             arrives = partial(Arrival, request=request, tokens=tokens)
@@ -111,7 +142,10 @@ class World:
             if plan.happens(plan.duplicate, self._rng, time):
                 self._hear_at(time + plan.longest_delay * self._rng.random(), _NETWORK, arrives)
         self._hear_at(0.0, _TIMER, IntervalTick)
-        self._at(0.0, _TIMER, self._poll_tick)
+        if poll_period < math.inf:
+            self._at(0.0, _TIMER, self._poll_tick)
+        for g, until in enumerate(devices.phases):
+            self._at(until, _END, partial(self._announce, g=g))
         for o in (*plan.crashes, *plan.restarts):
             self._at(o.start, _NETWORK, partial(self._crash, g=o.instance))
             self._at(o.end, _NETWORK, partial(self._restart, g=o.instance))
@@ -131,14 +165,14 @@ class World:
             bound after all faults are over.
         """
         # What was sent while things went wrong has arrived by then: an outlier on its way changes the typical pass.
-        over = self.plan.over + self.plan.longest_delay + self.setting.latency
+        over = self.plan.over + self.plan.longest_delay + max(self.setting.latency, self.setting.way_back)
         served_by = math.inf
-        while self._heap and (self._heap[0][0] <= until or self._open):
+        while self._heap and (self._open if self.moments else self._heap[0][0] <= until or self._open):
             now, _, _, happen = heapq.heappop(self._heap)
-            if now > over and served_by == math.inf:
+            if self.promises and now > over and served_by == math.inf:
                 self.calm, self.allowed = now, self.bound()
                 served_by = now + self.allowed
-            if self.events > most_events or (now > served_by and self._open):
+            if self.events > most_events or (self.promises and now > served_by and self._open):
                 raise BrokenPromiseError(
                     f"at {now:g} s, after {self.events} events, requests {sorted(self._open)} are not served; faults "
                     f"were over at {over:g} s, and the bound was {served_by:g} s"
@@ -154,7 +188,7 @@ class World:
             tuple(self.refused),
             self.events,
             executions,
-            dict(self.monitor.requeued),
+            self._requeued(),
             late,
             tuple(self.delivered_at),
             self.false_alarms,
@@ -167,11 +201,16 @@ class World:
         See `served_within` of the monitor, with all requests not yet served, and all passes that they and the work on
         the devices may take.
         """
+        if self.monitor is None:
+            return math.inf
         tokens = [self.tokens[request] for request in self._open] + [
             work.tokens for engine in self.engines for work in engine.work
         ]
-        passes = sum(math.ceil(count / self.engines[0].chunk) for count in tokens)
-        slowest = self.plan.slow_factor * (0.5 * self.setting.default_pass + self.per_token * self.engines[0].chunk)
+        passes = sum(map(self.devices.passes, tokens))
+        units, chunk = self.devices.units, min(self.devices.chunk or NO_LIMIT, sum(tokens) + 1)
+        slowest = self.plan.slow_factor * self.devices.seconds(
+            PassLoad(units * chunk, chunk, chunk, len(tokens), (chunk,) * units)
+        )
         return self.monitor.served_within(len(self._open), passes, max(1.0, slowest) + self.plan.longest_delay)
 
     @staticmethod
@@ -184,18 +223,37 @@ class World:
         heapq.heappush(self._heap, (time, rank, self._count, happen))
 
     def _hear_at(self, time: float, rank: int, event: Callable[[float], Event]) -> None:
-        self._at(time, rank, lambda now: self._hear(now, event))
+        self._at(time, _HEAR if self.moments else rank, lambda now: self._hear(now, event))
 
     def _hear(self, now: float, make: Callable[[float], Event]) -> None:
-        before, event = self.state, make(self.plan.reading(now))
+        event = make(self.plan.reading(now))
+        if not self.moments:
+            self._step(now, event)
+            return
+        if not self._inbox:
+            self._at(now, _LOOK, self._look)
+        self._inbox.append(event)
+
+    def _look(self, now: float) -> None:
+        events, self._inbox = tuple(self._inbox), []
+        self._step(now, events[0] if len(events) == 1 else Inbox(events[0].time, events))
+
+    def _step(self, now: float, event: Event) -> None:
+        before = self.state
         self.state, actions = self.scheduler.step(before, event)
         self.events += 1
         if isinstance(event, Watchdog) and self.state.faults > before.faults:
             self.false_alarms += self.engines[event.instance].running is not None
         self.saw_no_instance |= isinstance(event, HealthCheck) and self.state.healthy == 0
-        self.monitor.after(before, event, self.state, actions, now)
+        if self.monitor is not None:
+            self.monitor.after(before, event, self.state, actions, now)
         for action in actions:
             self._do(now, action)
+
+    def _requeued(self) -> dict[int, int]:
+        if self.monitor is not None:
+            return dict(self.monitor.requeued)
+        return {request: times - 1 for request, times in self.log.sent.items() if times > 1}
 
     def _do(self, now: float, action: Action) -> None:
         match action:
@@ -210,8 +268,8 @@ class World:
                 self._set(now, -1, action.time, IntervalTick)
             case Poll():
                 g = action.instance
-                for at in self._ways(now, g, "event"):
-                    self._at(at, _NETWORK, partial(self._polled, g=g, asked=action.asked))
+                for at in self._ways(now, g, "event", there=True):
+                    self._at(at, _REACH if self.moments else _NETWORK, partial(self._polled, g=g, asked=action.asked))
             case Deliver():
                 self.delivered.append(action.request)
                 self.delivered_at.append(now)
@@ -223,7 +281,7 @@ class World:
     def _set(self, now: float, which: int, reading: float, event: Callable[[float], Event]) -> float:
         """Set a timer, and void what it was set to; returns the true time meant."""
         self._timers[which] = mine = self._timers.get(which, 0) + 1
-        target = now + (reading - self.plan.reading(now))
+        target = now + (reading - self.plan.reading(now)) if self.plan.clock else reading
 
         def ring(then: float) -> None:
             if self._timers[which] == mine:
@@ -234,15 +292,21 @@ class World:
         self._at(max(fires, now + _RESOLUTION), _TIMER, ring)
         return target
 
-    def _ways(self, now: float, instance: int, kind: Kind) -> list[float]:
-        return self.plan.arrivals(self._rng, instance, now, self.setting.latency, kind)
+    def _ways(self, now: float, instance: int, kind: Kind, there: bool = False) -> list[float]:
+        latency = self.setting.latency if there else self.setting.way_back
+        return self.plan.arrivals(self._rng, instance, now, latency, kind)
 
     # What happens at the instances.
 
     def _send(self, now: float, action: Send) -> None:
         g = action.instance
         engine = self.engines[g]
-        epoch, batch = engine.epoch, [(request, self.tokens[request]) for request in action.requests]
+        units = action.units or (0,) * len(action.requests)
+        batch: list[tuple[int, ...]] = [
+            (request, self.tokens[request], unit) for request, unit in zip(action.requests, units, strict=True)
+        ]
+        epoch = engine.epoch
+        self.log.send(now, action.requests)
 
         def receive(then: float) -> None:
             # A connection to an earlier epoch is broken.
@@ -254,29 +318,47 @@ class World:
                 self._polled(then, g, 0)
 
         if engine.up:
-            for at in self._ways(now, g, "batch"):
-                self._at(at, _NETWORK, receive)
+            for at in self._ways(now, g, "batch", there=True):
+                self._at(at, _REACH if self.moments else _NETWORK, receive)
         else:
             self.sent_to_dead += action.requests
 
+    def _announce(self, now: float, g: int) -> None:
+        """An instance is no more busy with what it had at the start, and says so."""
+        self._busy.discard(g)
+        self._polled(now, g, 0)
+        self._start(now, g)
+
     def _start(self, now: float, g: int) -> None:
+        if self.moments:
+            # At the end of the moment, once.
+            if g not in self._starting:
+                self._starting.add(g)
+                self._at(now, _START, partial(self._begin, g=g))
+        else:
+            self._begin(now, g)
+
+    def _begin(self, now: float, g: int) -> None:
+        self._starting.discard(g)
         engine = self.engines[g]
-        tokens = engine.start()
-        if tokens is None:
+        if g in self._busy or not engine.up or engine.start(self.devices.engine == "back-to-back") is None:
             return
+        load = engine.load()
         slow = self.plan.slow_factor if self.plan.happens(self.plan.slow, self._rng, now) else 1.0
-        seconds = slow * (0.5 * self.setting.default_pass + self.per_token * tokens)
+        seconds = slow * self.devices.seconds(load)
         life = engine.life
+        self.log.start(now, g, seconds, load, (work.request for work, _ in engine.running or ()))
 
         def end(then: float) -> None:
             if engine.life == life:
                 self._end(then, g, seconds)
 
-        self._at(now + seconds, _NETWORK, end)
+        self._at(now + seconds, _END if self.moments else _NETWORK, end)
 
     def _end(self, now: float, g: int, seconds: float) -> None:
         engine = self.engines[g]
         seq = engine.pass_seq
+        self.log.end(engine, g)
         for work in engine.end():
             for at in self._ways(now, g, "answer"):
                 token = partial(FirstToken, instance=g, seq=work.seq, request=work.request, epoch=engine.epoch)
@@ -292,6 +374,11 @@ class World:
             epoch=engine.epoch,
             oldest=engine.oldest,
             missing=engine.missing,
+            units=engine.backlog(),
+            newest=engine.newest,
+            number=engine.passes,
+            depth=len(engine.work),
+            closing=engine.closing() if self.devices.capacity is not None else 0,
         )
         for at in self._ways(now, g, "event"):
             self._hear_at(at, _NETWORK, ended)
@@ -308,6 +395,7 @@ class World:
             oldest=engine.oldest,
             missing=engine.missing,
             asked=asked,
+            units=engine.backlog(),
         )
         if engine.up:
             for at in self._ways(now, g, "event"):
@@ -325,6 +413,8 @@ class World:
         self._failed[g] -= 1
         self.engines[g].up = self._failed[g] == 0
         self._polled(now, g, 0)
+        if self.devices.engine == "back-to-back":
+            self._start(now, g)
 
     def _lapse(self, now: float, g: int) -> None:
         self.engines[g].forget()

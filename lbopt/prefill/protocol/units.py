@@ -1,0 +1,122 @@
+"""What the scheduler knows of the units of an instance, and a batch for them by an allocation rule.
+
+The rules are the compiled ones of `lbopt.kernels.prefill.allocation`, which simulations of passes run too. The headroom
+of a unit is the chunk less what it was said to have left.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lbopt.kernels.prefill.codes import KEEP, NO_LIMIT, REFUSE
+from lbopt.prefill.protocol.messages import EndForward
+from lbopt.prefill.protocol.setting import ProtocolSetting
+from lbopt.prefill.protocol.state import InstanceState, SchedulerState
+
+_NO_HITS = np.zeros((0, 0, 0), dtype=np.int64)
+
+
+class Batched(NamedTuple):
+    """Who is sent, to which units, and who is refused."""
+
+    requests: tuple[int, ...]
+    units: tuple[int, ...]
+    refused: tuple[int, ...]
+
+
+class Units:
+    """The units of every instance, by a setting with an allocation; nothing in it changes."""
+
+    def __init__(self, setting: ProtocolSetting) -> None:
+        from lbopt.kernels.prefill.allocation import allocate
+
+        rule = setting.rule
+        assert rule is not None
+        self.rule, self.count = rule, setting.units
+        self.chunk = setting.chunk or NO_LIMIT
+        self.capacity = setting.requests_per_pass or NO_LIMIT
+        self._allocate, self._parameters = allocate, rule.parameter_record()
+
+    def has_room(self, at: InstanceState, now: float) -> bool:
+        """Return whether an instance may get more: fewer tokens, and fewer requests, than its units take together."""
+        left = sum(at.load)
+        return left < self.count * self.chunk and (not left or self._depth(at, now) < self.count * self.capacity)
+
+    def batch(self, state: SchedulerState, g: int) -> Batched:
+        """Return the batch that instance `g` gets now."""
+        at = state.instances[g]
+        left = self.count * self.chunk - sum(at.load)
+        places = self.count * self.capacity - self._depth(at, state.now)
+        shown, lengths, kept = [], [], []
+        for request, entry in state.ledger.queued():
+            if not (self.rule.chooses or (left > 0 and len(shown) < places)):
+                break
+            shown.append(request)
+            lengths.append(entry.tokens)
+            kept.append(state.ledger.dispatches - entry.since)
+            left -= entry.tokens
+        unit = self.placed(at, lengths, kept)
+        taken = [k for k, d in enumerate(unit) if d >= 0]
+        return Batched(
+            tuple(shown[k] for k in taken),
+            tuple(unit[k] for k in taken),
+            tuple(shown[k] for k, d in enumerate(unit) if d == REFUSE),
+        )
+
+    def placed(self, at: InstanceState, lengths: list[int], kept: list[int], load: tuple[int, ...] = ()) -> list[int]:
+        """Return the unit of each request, KEEP or REFUSE.
+
+        Parameters
+        ----------
+        at
+            The instance.
+        lengths, kept
+            Tokens of each request, the oldest first, and how many batches left it behind.
+        load
+            Tokens of each unit; empty = what the instance was said to have left.
+        """
+        n = len(lengths)
+        key, unit = np.empty((2, n), dtype=np.int64)
+        # What left a request behind counts only for rules that are shown the whole queue.
+        deferred = np.array(kept if self.rule.chooses else [0] * n, dtype=np.int64)
+        loads = np.array(load or at.load or [0] * self.count, dtype=np.int64)
+        batch, tokens = np.arange(n), np.array(lengths, dtype=np.int64)
+        self._allocate(
+            self.rule.code,
+            self._parameters,
+            tokens,
+            _NO_HITS,
+            deferred,
+            batch,
+            0,
+            at.placed,
+            self.chunk,
+            loads,
+            key,
+            unit,
+        )
+        chosen: list[int] = unit.tolist()
+        assert min(chosen, default=KEEP) >= REFUSE
+        return chosen
+
+    def _depth(self, at: InstanceState, now: float) -> int:
+        """Return how many requests wait on the device; those that the running pass completes wait no more."""
+        if not sum(at.load):
+            return 0
+        return at.depth - (at.closing if now > at.ended else 0)
+
+
+def noted(at: InstanceState, event: EndForward, now: float) -> InstanceState:
+    """Return the instance after the end of a pass was heard, with what the units have left."""
+    if 0 < event.number <= at.number:
+        return at
+    load = event.units or (event.remaining,)
+    newest = event.newest or event.seq
+    if not event.number and at.load and newest == at.received:
+        # Not numbered: it may be a duplicate, or one that was overtaken, and what is left of a batch only falls.
+        load = tuple(map(min, at.load, load))
+    return at._replace(
+        load=load, received=newest, number=event.number, depth=event.depth, closing=event.closing, ended=now
+    )
