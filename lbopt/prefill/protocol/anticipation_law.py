@@ -6,7 +6,7 @@ Reports may be wrong, so that a pass counts only if
 * the two clocks agree: what it is said to have taken and what passed between its reckoned begin and its end differ by
   less than a factor AGREE;
 * it is near what was to be expected, once TRUSTED passes are known: within a factor NEAR of the line, or of seconds in
-  proportion to tokens. If more than half a window of passes in a row are not, the law has changed, and the window
+  proportion to tokens, or not much longer than the mean. If more than half a window of passes in a row are not, the law has changed, and the window
   begins anew.
 
 Bound. What counts is brought between `shortest_pass` and `longest_pass` of the setting, and so is every prediction; a
@@ -102,4 +102,4 @@ class PassLaw(NamedTuple):
     def _is_strange(self, tokens: int, seconds: float) -> bool:
         line = self.mean_seconds + self.slope * (tokens - self.mean_tokens)
         share = self.mean_seconds * tokens / self.mean_tokens if self.mean_tokens else line
-        return not min(line, share) / NEAR <= seconds <= max(line, share) * NEAR
+        return not min(line, share) / NEAR <= seconds <= max(line, share, self.mean_seconds) * NEAR

@@ -223,7 +223,7 @@ def heard_end(
     if 0 < event.number <= view.number:
         return view, law
     newest = event.newest or event.seq
-    left = event.units or (event.remaining, *[0] * (setting.units - 1))
+    left = event.units or (event.remaining,)
     expected = not event.number or not view.number or event.number == view.number + 1
     if view.running and expected and event.seq == view.through and len(left) == len(view.left):
         computed = list(view.left)

@@ -41,7 +41,8 @@ Served within
 Batches sent ahead (`dispatch` ``ahead``)
     More than one batch may be live at an instance: what it was sent for the pass to come while one runs. The deadline of
     a BUSY one is at most 2 k P from when its first live batch was sent, or the last end of a pass with a live batch or
-    first token of a newer batch was heard: k P until the batch can begin, and the watchdog. There is no interval, and
+    first token of a newer batch was heard: k P until the batch can begin, and the watchdog. If it passes, all batches
+    come back, also those that were sent later. There is no interval, and
     instead of *no idle head*: while a request waits a timer is set. In the proofs an end of a pass counts like a
     dispatch: while requests wait, one of both comes at least every
         gap = 2 k P + P + L + e.
@@ -100,6 +101,8 @@ class Monitor:
     def __init__(self, setting: ProtocolSetting, late: float = 0.0) -> None:
         self.setting, self.late = setting, late
         self.ahead_of_ends = setting.dispatch == "ahead"
+        #: When the live batches of an instance began to be watched: with the first of them, and anew when it got on.
+        self.since: dict[int, float] = {}
         #: Timeouts of a watchdog until a deadline, at most.
         self.patience = 2 if self.ahead_of_ends else 1
         self.tokens: dict[int, int] = {}
@@ -243,8 +246,8 @@ class Monitor:
     def _renew(self, g: int, seq: int, now: float) -> None:
         """An instance that is sent batches ahead got on: its deadline is later, and the head waits no more for it."""
         if self.ahead_of_ends and seq <= self.live[g][0]:
-            timeout = self.setting.timeout(self.largest_pass)
-            self.live[g] = self.live[g][0], self.clock + timeout, now + timeout
+            newest, due, by = self.live[g]
+            self.live[g] = newest, due, max(by, now + self.setting.timeout(self.largest_pass))
             self.last_cycle = now
 
     def _left(self, event: EndForward | PollAnswer | FirstToken, now: float) -> None:
@@ -281,6 +284,8 @@ class Monitor:
             raise BrokenPromiseError(f"at {now:g} s batch {action.seq} goes to the suspect {g}, while {alive} live")
         timeout = self.patience * self.setting.timeout(state.pace.typical)
         due, by = self.live[g][1:] if g in self.live else (self.clock + timeout, now + timeout)
+        if g not in self.live:
+            self.since = {**self.since, g: self.clock}
         self.live[g] = action.seq, due, by
         self.sent_at[g, action.seq] = self.clock
         self.last_cycle = now
@@ -292,7 +297,10 @@ class Monitor:
                 return False
             case Watchdog() | PollTick():
                 timeout = self.setting.timeout(self.smallest_pass)
-                return self.clock >= self.sent_at[g, seq] + timeout - SLACK
+                since = self.sent_at[g, seq]
+                if self.ahead_of_ends:
+                    since = min(since, self.since.get(g, math.inf))
+                return self.clock >= since + timeout - SLACK
         return self._must_come_back(event, g, seq)
 
     def _must_come_back(self, event: Event, g: int, seq: int) -> bool:
@@ -404,6 +412,9 @@ class Monitor:
             if at.phase is Phase.BUSY:
                 if g not in self.live or self.live[g][0] != at.seq:
                     raise BrokenPromiseError(f"instance {g} waits for batch {at.seq}, which has retired")
+                if self.ahead_of_ends and at.deadline != self.live[g][1]:
+                    self.live[g] = at.seq, at.deadline, self.live[g][2]
+                    self.since = {**self.since, g: self.clock}
                 if now > self.live[g][2] + self.late + SLACK:
                     raise BrokenPromiseError(f"instance {g} is busy after its deadline {self.live[g][2]:g} s")
             if g in holders and at.phase is Phase.SUSPECT:

@@ -44,10 +44,10 @@ class Units:
         left = sum(at.load)
         return left < self.count * self.chunk and (not left or self._depth(at, now) < self.count * self.capacity)
 
-    def batch(self, state: SchedulerState, g: int) -> Batched:
-        """Return the batch that instance `g` gets now."""
+    def batch(self, state: SchedulerState, g: int, load: tuple[int, ...] = ()) -> Batched:
+        """Return the batch that instance `g` gets now; `load` is of each unit, empty = what it was said to have left."""
         at = state.instances[g]
-        left = self.count * self.chunk - sum(at.load)
+        left = self.count * self.chunk - sum(load or at.load)
         places = self.count * self.capacity - self._depth(at, state.now)
         shown, lengths, kept = [], [], []
         for request, entry in state.ledger.queued():
@@ -57,7 +57,7 @@ class Units:
             lengths.append(entry.tokens)
             kept.append(state.ledger.dispatches - entry.since)
             left -= entry.tokens
-        unit = self.placed(at, lengths, kept)
+        unit = self.placed(at, lengths, kept, load)
         taken = [k for k, d in enumerate(unit) if d >= 0]
         return Batched(
             tuple(shown[k] for k in taken),

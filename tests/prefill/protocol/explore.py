@@ -140,7 +140,7 @@ class System:
         )
         timers = tuple(sorted((which, _ahead(at, self.now)) for which, at in self.timers.items()))
         lag = round(self.now + self.skew + state.ahead - now, 6)
-        scheduler = instances, books, state.pace.measured, _ahead(state.due, now), last, state.turn
+        scheduler = instances, books, state.pace.measured, _ahead(state.due, now), last, state.turn, _outlook(state)
         return scheduler, engines, tuple(sorted(self.net, key=repr)), timers, self.arrived, lag, self.faults
 
 
@@ -426,6 +426,22 @@ def _copied(engine: Engine) -> Engine:
     return new
 
 
+def _outlook(state: SchedulerState) -> tuple | None:
+    if state.outlook is None:
+        return None
+    views, law, last_start = state.outlook
+    now = state.now
+    times = [
+        (
+            *(view.left, view.running, view.closed, view.newest, view.through, view.since, view.number),
+            tuple((batch.seq, round(batch.reach - now, 6), batch.tokens) for batch in view.coming),
+            tuple(round(max(at - now, -150.0), 6) for at in (view.began, view.ends, view.free_since, view.told)),
+        )
+        for view in views
+    ]
+    return tuple(times), law, round(max(last_start - now, -150.0), 6)
+
+
 def _ahead(time: float, now: float) -> float:
     return max(0.0, round(time - now, 6))
 
@@ -436,9 +452,11 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=2)
     parser.add_argument("--polls", action="store_true")
     parser.add_argument("--timer", default="spacing")
+    parser.add_argument("--dispatch", default="ready")
     given = parser.parse_args()
     began = time.process_time()
-    count, explorer = explore(given.depth, given.faults, polls=given.polls, progress=True, timer=given.timer)
+    setting = {"timer": given.timer, "dispatch": given.dispatch}
+    count, explorer = explore(given.depth, given.faults, polls=given.polls, progress=True, **setting)
     spent = time.process_time() - began
     print(
         f"{sum(count.values()):,} systems to depth {given.depth} with {given.faults} faults, {spent:.0f} s CPU; all "
