@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from lbopt.kernels.prefill.codes import NO_LIMIT
 from lbopt.prefill.protocol.anticipation_law import LEAST_MARGIN
 from lbopt.prefill.protocol.anticipation_view import Outlook, View, heard_end, heard_token, moved
 from lbopt.prefill.protocol.messages import EndForward, FirstToken
@@ -25,15 +26,30 @@ from lbopt.prefill.protocol.state import InstanceState, Phase, SchedulerState
 
 
 class Look(NamedTuple):
-    """The instance that gets a batch now, or None; when to look again, s; and the start that it is sent for, s."""
+    """Who gets a batch now.
+
+    Parameters
+    ----------
+    instance
+        Who, or None.
+    again
+        s, when to look again, if nothing happens.
+    start
+        s, of the pass that the batch is sent for.
+    enough
+        Tokens in the queue that call for another look; see `Outlook`.
+    """
 
     instance: int | None
     again: float
     start: float = -math.inf
+    enough: int = 0
 
 
 def settled(outlook: Outlook, now: float, by_now: bool, setting: ProtocolSetting) -> Outlook:
     """Return the outlook after what is reckoned to happen before `now`, or by it."""
+    if outlook.moves > now or (outlook.moves == now and not by_now):
+        return outlook
     views, law = outlook.views, outlook.law
     for g, view in enumerate(views):
         while view.moves < now or (by_now and view.moves == now):
@@ -50,6 +66,8 @@ def told(state: SchedulerState, event: EndForward | FirstToken, setting: Protoco
         view, law = heard_token(outlook.views[g], event.seq, end, setting), outlook.law
     else:
         view, law = heard_end(outlook.views[g], event, end, outlook.law, setting)
+    if view is outlook.views[g] and law is outlook.law:
+        return state
     return state._replace(outlook=outlook.seeing(g, view)._replace(law=law))
 
 
@@ -57,11 +75,18 @@ def reviewed(before: SchedulerState, state: SchedulerState, setting: ProtocolSet
     """Return the state with an idle view of each instance that has changed and holds nothing."""
     outlook = state.outlook
     assert outlook is not None
+    if state.instances is before.instances:
+        return state
     for g, at in enumerate(state.instances):
-        if at is before.instances[g] or at.batches or at.phase is Phase.BUSY or outlook.views[g].is_idle:
+        was = before.instances[g]
+        if at is was:
+            continue
+        if at.lives != was.lives and outlook.enough:
+            outlook = outlook._replace(enough=0)
+        if at.batches or at.phase is Phase.BUSY or outlook.views[g].is_idle:
             continue
         outlook = outlook.seeing(g, View.idle(setting, state.now - setting.way_back, at.seq))
-    return state._replace(outlook=outlook)
+    return state if outlook is state.outlook else state._replace(outlook=outlook)
 
 
 def begins(state: SchedulerState, instance: int, timeout: float) -> float:
@@ -92,7 +117,7 @@ def soonest(state: SchedulerState, setting: ProtocolSetting, timeout: float) -> 
     if state.last_dispatch is not None:
         due = min(due, state.last_dispatch + timeout)
     queued = state.ledger.sums.queued
-    chosen, first, again = None, math.inf, math.inf
+    chosen, first, again, enough = None, math.inf, math.inf, NO_LIMIT
     for g in living:
         view = outlook.views[g]
         if now < view.moves < again:
@@ -113,11 +138,12 @@ def soonest(state: SchedulerState, setting: ProtocolSetting, timeout: float) -> 
             opens = view.ends - margin - latency if runs else now
         else:
             opens = (max(view.ends - LEAST_MARGIN, due) if runs else due) - latency
+            enough = min(enough, view.room)
         if opens > now:
             again = min(again, opens)
         elif start < first or (start == first and chosen is not None and _goes_before(view, outlook.views[chosen])):
             chosen, first = g, start
-    return Look(chosen, again, min(first, now + timeout))
+    return Look(chosen, again, min(first, now + timeout), enough)
 
 
 def _goes_before(view: View, other: View) -> bool:

@@ -1,4 +1,4 @@
-"""How long a pass will take: a line through the last passes, seconds over the tokens of the fullest unit, and its error.
+"""How long a pass will take: a line through the last ones, seconds over tokens of the fullest unit, and its error.
 
 The least-squares line of `kernels.prefill.anticipation`, from what an instance reports and the scheduler's own clock.
 Reports may be wrong, so that a pass counts only if
@@ -6,8 +6,8 @@ Reports may be wrong, so that a pass counts only if
 * the two clocks agree: what it is said to have taken and what passed between its reckoned begin and its end differ by
   less than a factor AGREE;
 * it is near what was to be expected, once TRUSTED passes are known: within a factor NEAR of the line, or of seconds in
-  proportion to tokens, or not much longer than the mean. If more than half a window of passes in a row are not, the law has changed, and the window
-  begins anew.
+  proportion to tokens, or not much longer than the mean. If more than half a window of passes in a row are not, the law
+  has changed, and the window begins anew.
 
 Bound. What counts is brought between `shortest_pass` and `longest_pass` of the setting, and so is every prediction; a
 miss is at most `longest_pass`. A report of 1 us or 3,600 s about a pass that took neither moves nothing.

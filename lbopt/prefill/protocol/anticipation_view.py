@@ -2,7 +2,7 @@
 
 What is reckoned: a batch is there a latency after it was sent. A pass begins when the one before has ended, if anything
 is there, else when the first batch is; it takes the oldest tokens of each unit, up to a chunk. What is heard corrects
-it: the end of a pass, heard a way back later, tells what is left on each unit and the newest batch that is there. An end
+it: the end of a pass, heard a way back later, tells what is left on each unit and the newest batch that is there. One
 that is lost is told by a first token of a batch that the running pass was the first to have; it then counts GRACE
 later, by what was reckoned, unless it comes after all.
 
@@ -92,11 +92,25 @@ class View(NamedTuple):
 
 
 class Outlook(NamedTuple):
-    """What is reckoned of all: a view of each instance, the law of a pass, and the last start sent for, s."""
+    """What is reckoned of all.
+
+    Parameters
+    ----------
+    views, law
+        Of each instance, and of a pass.
+    last_start
+        s, the latest start of a pass that a batch was sent ahead for.
+    moves
+        s, when the first view moves.
+    enough
+        So many tokens in the queue would fill a pass that now waits for more; 0 = nobody has looked since it changed.
+    """
 
     views: tuple[View, ...]
     law: PassLaw
     last_start: float = -math.inf
+    moves: float = math.inf
+    enough: int = 0
 
     @classmethod
     def cold(cls, setting: ProtocolSetting) -> Outlook:
@@ -105,7 +119,8 @@ class Outlook(NamedTuple):
 
     def seeing(self, instance: int, view: View) -> Outlook:
         """Return the outlook with another view of an instance."""
-        return self._replace(views=(*self.views[:instance], view, *self.views[instance + 1 :]))
+        views = (*self.views[:instance], view, *self.views[instance + 1 :])
+        return Outlook(views, self.law, self.last_start, min([one.moves for one in views]))
 
 
 def chunk_of(setting: ProtocolSetting) -> int:

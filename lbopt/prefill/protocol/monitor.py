@@ -39,8 +39,8 @@ Served within
     is at most N for N instances: each other one can lose what it held, once, as no suspect is served while the living
     one lives, and the living one what it was sent before.
 Batches sent ahead (`dispatch` ``ahead``)
-    More than one batch may be live at an instance: what it was sent for the pass to come while one runs. The deadline of
-    a BUSY one is at most 2 k P from when its first live batch was sent, or the last end of a pass with a live batch or
+    More than one batch may be live at an instance: what it was sent for the pass to come while one runs. The deadline
+    of a BUSY one is at most 2 k P from when its first live batch was sent, or the last end of a pass with a live batch or
     first token of a newer batch was heard: k P until the batch can begin, and the watchdog. If it passes, all batches
     come back, also those that were sent later. There is no interval, and
     instead of *no idle head*: while a request waits a timer is set. In the proofs an end of a pass counts like a

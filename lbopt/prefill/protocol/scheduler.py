@@ -95,14 +95,15 @@ class TripleCheck:
         else:
             state = state._replace(now=now)
         if state.outlook is not None:
-            state = state._replace(outlook=settled(state.outlook, state.now, False, self.setting))
+            outlook = settled(state.outlook, state.now, False, self.setting)
+            state = state if outlook is state.outlook else state._replace(outlook=outlook)
         before, elapsed = state, any(self.interval_elapsed(state, one) for one in events)
         state, actions = self._heard(state, events[0])
         for one in events[1:]:
             state, more = self._heard(state, one)
             actions = (*actions, *more)
         if state.outlook is not None:
-            state, sent = self.send_ahead(before, state)
+            state, sent = self.send_ahead(before, state, any(isinstance(one, IntervalTick) for one in events))
             actions = (*actions, *sent)
         elif state.ledger.waiting:
             if self.units is None:
@@ -468,15 +469,22 @@ class TripleCheck:
             actions = (*actions, WakeAt(max(look, state.now)))
         return state, actions
 
-    def send_ahead(self, before: SchedulerState, state: SchedulerState) -> Step:
+    def send_ahead(self, before: SchedulerState, state: SchedulerState, rung: bool) -> Step:
         """READY or BUSY, a pass is predicted to begin soon, a request waits -> BUSY, with one batch beyond it at most.
 
-        The timer is set to the next time at which that may be.
+        The timer is set to the next time at which that may be; it is also set again if it has `rung`.
         """
         setting = self.setting
         state = reviewed(before, state, setting)
-        assert state.outlook is not None
-        state = state._replace(outlook=settled(state.outlook, state.now, False, setting))
+        outlook = state.outlook
+        assert outlook is not None
+        if outlook.moves < state.now:
+            outlook = settled(outlook, state.now, False, setting)
+            state = state._replace(outlook=outlook)
+        if state.now < min(state.due, outlook.moves) and state.ledger.sums.queued < outlook.enough and not rung:
+            return state, ()  # as at the last look
+        if not state.ledger.waiting and not outlook.enough and state.due == math.inf:
+            return state, ()
         state, actions, again = self.look_ahead(state)
         assert state.outlook is not None
         outlook = settled(state.outlook, state.now, True, setting)
@@ -487,21 +495,25 @@ class TripleCheck:
                 state, more, again = self.look_ahead(state)
                 actions = (*actions, *more)
             # Without a latency a batch for the pass to come would be in the one that begins: it is sent after that.
-        due = again if state.ledger.waiting else math.inf
-        if due < math.inf:
-            actions = (*actions, WakeAt(due))
-        return (state if due == state.due else state._replace(due=due)), actions
+        if not state.ledger.waiting:
+            assert state.outlook is not None
+            return state._replace(due=math.inf, outlook=state.outlook._replace(enough=0)), actions
+        if again < math.inf:
+            actions = (*actions, WakeAt(again))
+        return (state if again == state.due else state._replace(due=again)), actions
 
     def look_ahead(self, state: SchedulerState) -> tuple[SchedulerState, tuple[Action, ...], float]:
         """Send batches as long as it is somebody's turn; returns also when to look again."""
         actions: tuple[Action, ...] = ()
         again = math.inf
         while state.ledger.waiting:
-            g, again, start = soonest(state, self.setting, self.setting.timeout(state.pace.typical))
+            g, again, start, enough = soonest(state, self.setting, self.setting.timeout(state.pace.typical))
+            outlook = state.outlook
+            assert outlook is not None
             if g is None:
+                state = state._replace(outlook=outlook._replace(enough=enough))
                 break
-            assert state.outlook is not None
-            view = state.outlook.views[g]
+            view = outlook.views[g]
             units: tuple[int, ...] = ()
             refused: tuple[int, ...] = ()
             if self.units is None:

@@ -32,6 +32,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from prefill.protocol.reckoned import reckoned
+
 from lbopt.prefill.protocol import Monitor, ProtocolSetting, TripleCheck, initial_state
 from lbopt.prefill.protocol.engine import Engine, Work
 from lbopt.prefill.protocol.messages import (
@@ -140,7 +142,7 @@ class System:
         )
         timers = tuple(sorted((which, _ahead(at, self.now)) for which, at in self.timers.items()))
         lag = round(self.now + self.skew + state.ahead - now, 6)
-        scheduler = instances, books, state.pace.measured, _ahead(state.due, now), last, state.turn, _outlook(state)
+        scheduler = instances, books, state.pace.measured, _ahead(state.due, now), last, state.turn, reckoned(state)
         return scheduler, engines, tuple(sorted(self.net, key=repr)), timers, self.arrived, lag, self.faults
 
 
@@ -424,22 +426,6 @@ def _copied(engine: Engine) -> Engine:
     if engine.running is not None:
         new.running = [(works[id(work)], tokens) for work, tokens in engine.running]
     return new
-
-
-def _outlook(state: SchedulerState) -> tuple | None:
-    if state.outlook is None:
-        return None
-    views, law, last_start = state.outlook
-    now = state.now
-    times = [
-        (
-            *(view.left, view.running, view.closed, view.newest, view.through, view.since, view.number),
-            tuple((batch.seq, round(batch.reach - now, 6), batch.tokens) for batch in view.coming),
-            tuple(round(max(at - now, -150.0), 6) for at in (view.began, view.ends, view.free_since, view.told)),
-        )
-        for view in views
-    ]
-    return tuple(times), law, round(max(last_start - now, -150.0), 6)
 
 
 def _ahead(time: float, now: float) -> float:

@@ -1,4 +1,4 @@
-"""Sent ahead by messages against the compiled policy `anticipating`: without faults, and with ends heard at once, the same.
+"""Sent ahead by messages against the compiled policy `anticipating`: the same where ends are heard at once.
 
 The two share the allocation kernels and nothing else.
 """
