@@ -6,7 +6,7 @@ The compiled loop in `kernels.prefill` does the work and comes back when its row
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,13 +35,53 @@ from lbopt.prefill.requests import PrefillRequests
 from lbopt.prefill.run import PrefillRun
 from lbopt.prefill.setting import ENGINES, PrefillSetting
 
+if TYPE_CHECKING:
+    from lbopt.prefill.messages import MessageRun, Messages
+    from lbopt.prefill.protocol.faults import FaultPlan
+
 ROWS_PER_CHUNK = 65_536
 #: Deviations of predicted pass times that are drawn; after so many passes they come again.
 DEVIATIONS = 65_536
 
 
+@overload
 def simulate_prefill(
     requests: PrefillRequests | Trace, setting: PrefillSetting, *, seed: int, keep_units: bool = False
+) -> PrefillRun: ...
+
+
+@overload
+def simulate_prefill(
+    requests: PrefillRequests | Trace,
+    setting: PrefillSetting,
+    *,
+    seed: int,
+    keep_units: bool = False,
+    faults: FaultPlan,
+    messages: Messages | None = None,
+) -> MessageRun: ...
+
+
+@overload
+def simulate_prefill(
+    requests: PrefillRequests | Trace,
+    setting: PrefillSetting,
+    *,
+    seed: int,
+    keep_units: bool = False,
+    faults: FaultPlan | None = None,
+    messages: Messages,
+) -> MessageRun: ...
+
+
+def simulate_prefill(
+    requests: PrefillRequests | Trace,
+    setting: PrefillSetting,
+    *,
+    seed: int,
+    keep_units: bool = False,
+    faults: FaultPlan | None = None,
+    messages: Messages | None = None,
 ) -> PrefillRun:
     """Run `requests` through the instances of `setting` until each is finished or refused.
 
@@ -55,10 +95,18 @@ def simulate_prefill(
         Feeds the random phases at the start and the policy that draws instances.
     keep_units
         Keep the tokens of every unit in every pass, column ``of_unit`` of the passes.
+    faults, messages
+        What goes wrong, and how scheduler and instances talk. Where one is given, the run is in the world of messages,
+        with the same instances and rules, and is a `MessageRun`. It takes some 100 times as long.
     """
     begin = time.perf_counter()
     if isinstance(requests, Trace):
         requests = PrefillRequests.of_trace(requests)
+    if faults is not None or messages is not None:
+        from lbopt.prefill.messages import Messages, run_messages
+        from lbopt.prefill.protocol.faults import FaultPlan
+
+        return run_messages(requests, setting, seed, faults or FaultPlan(), messages or Messages())
     simulation = Simulation(requests, setting, seed, keep_units)
     simulation.run()
     return simulation.result(time.perf_counter() - begin)

@@ -83,6 +83,8 @@ def reviewed(before: SchedulerState, state: SchedulerState, setting: ProtocolSet
             continue
         if at.lives != was.lives and outlook.enough:
             outlook = outlook._replace(enough=0)
+        if was.ended == math.inf and at.ended < math.inf and outlook.views[g].is_idle:
+            outlook = outlook.seeing(g, View.idle(setting, state.now - setting.way_back, at.seq))
         if at.batches or at.phase is Phase.BUSY or outlook.views[g].is_idle:
             continue
         outlook = outlook.seeing(g, View.idle(setting, state.now - setting.way_back, at.seq))
@@ -108,9 +110,9 @@ def soonest(state: SchedulerState, setting: ProtocolSetting, timeout: float) -> 
     """
     outlook, instances, now = state.outlook, state.instances, state.now
     assert outlook is not None
-    living = [g for g, at in enumerate(instances) if at.lives]
+    living = [g for g, at in enumerate(instances) if at.lives and at.ended < math.inf]
     if not living:
-        return _on_suspicion(state)
+        return _on_suspicion(state) if not any(at.lives for at in instances) else Look(None, math.inf)
     law, latency = outlook.law, setting.latency
     margin, reach = law.margin(setting), now + latency
     due = outlook.last_start + setting.spacing * law.mean_seconds / len(living)

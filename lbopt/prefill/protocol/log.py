@@ -11,7 +11,7 @@ from lbopt.prefill.protocol.engine import Engine, PassLoad
 
 
 class Log:
-    """Columns as of `lbopt.prefill.run`; of a request that was computed twice, those of the last time.
+    """Columns as of `lbopt.prefill.run`; `dispatched` and `began` are of the first time that it was so.
 
     Parameters
     ----------
@@ -23,14 +23,15 @@ class Log:
         self.sent: Counter[int] = Counter()
         self.dispatched, self.began = np.full((2, count), np.nan)
         self.instance, self.unit = np.full((2, count), -1)
-        self.passes = np.zeros(count, dtype=np.int64)
+        self.passes, self.deferred = np.zeros((2, count), dtype=np.int64)
         self.rows: list[tuple[float, float, int, PassLoad]] = []
 
     def send(self, now: float, requests: Iterable[int]) -> None:
         """Note that a batch leaves the scheduler."""
         for request in requests:
             self.sent[request] += 1
-            self.dispatched[request], self.began[request], self.passes[request] = now, np.nan, 0
+            if self.sent[request] == 1:
+                self.dispatched[request] = now
 
     def start(self, now: float, g: int, seconds: float, load: PassLoad, requests: Iterable[int]) -> None:
         """Note that a pass starts.

@@ -28,6 +28,11 @@ Liveness
     P + L after the last dispatch, the interval has elapsed, and one of them is served: a READY one, or, as then none
     lives, a SUSPECT; a lattice may need one more interval until its tick. With `patience` n every request therefore
     leaves or is refused within (n + 1) gap of being queued: each dispatch either takes it or leaves it behind.
+With batches by an allocation
+    an instance may be ready and have no room, or the rule may keep all that wait, until a pass has ended; and the next
+    one of a ring is waited for until a second interval. So requests that wait see a dispatch, or hear of the end of a
+    pass, at least every  k P + 2 (P + L) + e,  and X has n + p of these gaps. That the head is not idle is not checked,
+    and no gap of an engine that goes back-to-back: it takes a batch when the end of a pass is heard, which may be lost.
 Served within
     Let one instance live from some time on: it stays up in one epoch, messages between it and the scheduler arrive, and
     it is heard of at most S s after each pass began. Then each request is served or refused within
@@ -40,9 +45,9 @@ Served within
     one lives, and the living one what it was sent before.
 Batches sent ahead (`dispatch` ``ahead``)
     More than one batch may be live at an instance: what it was sent for the pass to come while one runs. The deadline
-    of a BUSY one is at most 2 k P from when its first live batch was sent, or the last end of a pass with a live batch or
-    first token of a newer batch was heard: k P until the batch can begin, and the watchdog. If it passes, all batches
-    come back, also those that were sent later. There is no interval, and
+    of a BUSY one is at most 2 k P from when its first live batch was sent, or from what was last heard of its passes or
+    in answer: k P until the batch can begin, and the watchdog. If it passes, all batches come back, also those that were
+    sent later. There is no interval, and
     instead of *no idle head*: while a request waits a timer is set. In the proofs an end of a pass counts like a
     dispatch: while requests wait, one of both comes at least every
         gap = 2 k P + P + L + e.
@@ -74,6 +79,7 @@ from lbopt.prefill.protocol.messages import (
     WakeAt,
     Watchdog,
 )
+from lbopt.prefill.protocol.pace import Pace
 from lbopt.prefill.protocol.setting import ProtocolSetting
 from lbopt.prefill.protocol.state import Phase, SchedulerState
 
@@ -115,7 +121,7 @@ class Monitor:
         self.epoch = [0] * setting.num_instances
         self.joined: dict[int, float] = dict.fromkeys(range(setting.num_instances), 0.0)
         self.largest_pass = self.smallest_pass = setting.default_pass
-        self.last_cycle = 0.0
+        self.last_cycle = self.last_end = 0.0
         self.clock = self.ahead = 0.0
         self.sums = dict.fromkeys(("queued", "in flight", "done", "refused"), 0)
         self.open: set[int] = set()
@@ -129,6 +135,8 @@ class Monitor:
         watchdog, interval = self.setting.timeout(self.largest_pass), self.largest_pass + self.setting.latency
         if self.ahead_of_ends:
             return 2 * watchdog + interval + self.late
+        if self.setting.allocation is not None:
+            return watchdog + 2 * interval + self.late
         return (max(watchdog, interval) if self.setting.timer == "spacing" else watchdog + interval) + self.late
 
     def served_within(self, waiting: int, passes: int, heard_within: float) -> float:
@@ -146,8 +154,9 @@ class Monitor:
         patience = self.patience * self.setting.timeout(self.largest_pass)
         heard = max(patience + self.late, heard_within + 2 * self.setting.latency)
         again = self.setting.num_instances
-        cycles = waiting + 1 + (passes if self.ahead_of_ends else 0)
-        return (again + 1) * (cycles * self.gap + (passes + 2) * heard)
+        if self.ahead_of_ends or self.setting.allocation is not None:
+            waiting += passes
+        return (again + 1) * ((waiting + 1) * self.gap + (passes + 2) * heard)
 
     def after(
         self,
@@ -217,6 +226,8 @@ class Monitor:
                     self._epoch(event.instance, event.epoch)
                     self._retire(event, now)
                     self._left(event, now)
+                    if self.setting.allocation is not None and isinstance(event, EndForward):
+                        self.last_end = now
             case IntervalTick():
                 self.timer.pop(_INTERVAL, None)
             case Watchdog():
@@ -235,10 +246,11 @@ class Monitor:
     def _retire(self, event: EndForward | PollAnswer | FirstToken, now: float) -> None:
         if event.instance not in self.live:
             return
-        newest = self.live[event.instance][0]
+        batch, ends = self.live[event.instance][0], isinstance(event, EndForward)
+        received = isinstance(event, EndForward) and event.newest == batch and self.setting.ready == "free"
         if isinstance(event, FirstToken):
             self._renew(event.instance, event.seq, now)
-        elif event.seq == newest and (isinstance(event, EndForward) or event.depth == 0):
+        elif received or (event.seq == batch and (ends or event.depth == 0)):
             del self.live[event.instance]
         elif isinstance(event, EndForward):
             self._renew(event.instance, event.seq, now)
@@ -317,17 +329,20 @@ class Monitor:
         return False
 
     def _check_waiting(self, now: float) -> None:
+        if self.setting.engine == "back-to-back":
+            return
         waiting = [request for request in self.open if self.where[request] == "queued"]
         if not waiting or not self.joined:
             return
         stays_since = min(self.joined.values())
-        idle = now - max(self.last_cycle, stays_since)
+        idle = now - max(self.last_cycle, stays_since, self.last_end)
         if idle > self.gap + SLACK:
             raise BrokenPromiseError(f"no dispatch for {idle:g} s at {now:g} s, bound {self.gap:g} s; {waiting} wait")
-        if self.ahead_of_ends or (self.setting.patience is None and self.setting.batch_tokens is not None):
+        limited = self.setting.batch_tokens is not None or self.setting.allocation is not None
+        if self.ahead_of_ends or (self.setting.patience is None and limited):
             return
         # A batch without a limit takes all waiting requests.
-        cycles = 1 if self.setting.batch_tokens is None else (self.setting.patience or 0) + 1
+        cycles = (self.setting.patience or 0) + 1 if limited else 1
         for request in waiting:
             waited = now - max(self.waits_since[request], stays_since)
             if waited > cycles * self.gap + SLACK:
@@ -427,9 +442,10 @@ class Monitor:
 
     def _check_pace(self, before: SchedulerState, state: SchedulerState) -> None:
         rings = self.timer.get(_INTERVAL, math.inf)
-        if state.ledger.waiting and self.clock < state.due - SLACK and rings > state.due + SLACK:
+        by_due = self.setting.timer in ("spacing", "tick")
+        if by_due and state.ledger.waiting and self.clock < state.due - SLACK and rings > state.due + SLACK:
             raise BrokenPromiseError(f"requests wait until {state.due:g} s, and the interval's timer rings {rings:g} s")
-        if state.pace is not before.pace:
+        if state.pace is not before.pace and isinstance(state.pace, Pace):
             values = sorted(state.pace.measured)
             low, high = values[(len(values) - 1) // 2], values[len(values) // 2]
             if not low <= state.pace.typical <= high:
@@ -444,6 +460,8 @@ class Monitor:
             if state.ledger.waiting and self.joined and not self.timer:
                 raise BrokenPromiseError(f"at {self.clock:g} s {state.ledger.queue} wait, and no timer is set")
             return
+        if self.setting.allocation is not None:
+            return  # whether one may be served depends on its room, and on whose turn it is
         elapsed = state.now >= state.due
         if self.setting.timer == "tick":
             elapsed = isinstance(event, IntervalTick) and state.now >= before.due

@@ -177,7 +177,8 @@ class TripleCheck:
             at = at._replace(measured=event.seq)
             pace = state.pace.after_pass(event.seconds, state.healthy, self.setting)
             state, actions = self.rearmed(with_pace(state, pace))
-        current = event.seq == at.seq
+        # Who is served when it runs nothing has acknowledged what it has received, though no pass had it yet.
+        current = at.seq in (event.seq, event.newest) if self.setting.ready == "free" else event.seq == at.seq
         if current and at.phase is Phase.READY:
             # A further pass of a backlog, or a duplicate, or one that was overtaken: the backlog of a seq only falls.
             at = at._replace(
@@ -304,7 +305,8 @@ class TripleCheck:
             return state, ()
         if event.healthy:
             # What it may still have is void, and unknown.
-            at = at._replace(phase=Phase.READY, epoch=max(at.epoch, event.epoch))
+            ended = state.now if at.ended == math.inf else at.ended
+            at = at._replace(phase=Phase.READY, epoch=max(at.epoch, event.epoch), ended=ended)
         else:
             state = given_up(state, g, at.batches)
             at = at._replace(
@@ -398,6 +400,8 @@ class TripleCheck:
         if self.setting.timer != "spacing" or state.last_dispatch is None or state.outlook is not None:
             return state, ()
         due = state.last_dispatch + state.pace.interval
+        if self.units is not None:
+            return state._replace(due=due), ()  # who looks sets the timer
         return state._replace(due=due), (WakeAt(max(due, state.now)),)
 
     def timers(self, state: SchedulerState) -> tuple[Action, ...]:
@@ -421,6 +425,7 @@ class TripleCheck:
             phase=Phase.READY,
             in_flight=0,
             backlog=remaining or 0,
+            load=at.load if known else (),
             known_empty=remaining == 0,
             acknowledged=at.seq if known else at.acknowledged,
             deadline=self.by_when(state),

@@ -75,7 +75,7 @@ class ProtocolSetting:
     engine
         See `lbopt.prefill.setting.ENGINES`.
     announced
-        Whether an instance is taken to be occupied until it is heard of; not with ``ahead``.
+        Whether an instance is taken to be occupied until it is heard of.
     dispatch
         The reading; see the module.
     margin
@@ -176,7 +176,17 @@ class ProtocolSetting:
                 raise InputError(f"{name} is {value}; expected at least 1 {what}, or None for no limit")
         if self.target not in TARGETS:
             raise unknown("target", self.target, TARGETS)
+        if self.engine == "back-to-back" and not (self.announced and self.rule is not None):
+            raise InputError(
+                "an engine that goes back-to-back runs from the start, and takes a batch when a pass ends; expected "
+                "announced=True, and an allocation"
+            )
         if self.rule is not None:
+            if self.timer == "tick" and self.engine == "back-to-back":
+                raise InputError(
+                    "timer tick lets a batch leave at a tick only, and an engine that goes back-to-back takes one only "
+                    "when a pass ends: the two hardly ever meet; expected timer lattice"
+                )
             return
         if self.units > 1:
             raise InputError(
@@ -201,6 +211,8 @@ class ProtocolSetting:
             )
 
     def _check_watchdog(self) -> None:
+        if self.watchdog == math.inf and self.allocation is not None:
+            return  # there is none
         if not math.isfinite(self.watchdog):
             raise InputError(f"watchdog is {self.watchdog} mean passes; expected a finite number, the source has 5")
         timeout, least = self.timeout(self.default_pass), self.default_pass + self.latency + self.way_back

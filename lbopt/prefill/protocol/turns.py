@@ -22,7 +22,7 @@ from typing import NamedTuple
 from lbopt.prefill.protocol.mean_pace import AnyPace
 from lbopt.prefill.protocol.setting import ProtocolSetting
 from lbopt.prefill.protocol.state import InstanceState, Phase, SchedulerState
-from lbopt.prefill.protocol.units import Units
+from lbopt.prefill.protocol.units import Units, left
 
 
 class Turn(NamedTuple):
@@ -49,7 +49,8 @@ def next_turn(
     now = state.now
     if not any(at.lives for at in state.instances):
         suspect = next((g for g in ring(state) if state.instances[g].phase is Phase.SUSPECT), None)
-        return state, Turn(suspect if now >= state.due else None, state.due if now < state.due else math.inf)
+        due = elapsed if setting.timer == "tick" else now >= state.due
+        return state, Turn(suspect if due else None, math.inf if due else state.due)
     allowed, anybody, look = True, False, math.inf
     if setting.timer == "lattice":
         lattice = state.lattice.passed(now, state.pace.interval)
@@ -87,12 +88,12 @@ def is_ready(at: InstanceState, now: float, setting: ProtocolSetting, units: Uni
         return False
     if not runs(at, now, setting):
         return True
-    return setting.ready == "ended" and sum(at.load) > 0
+    return setting.ready == "ended" and sum(left(at)) > 0
 
 
 def runs(at: InstanceState, now: float, setting: ProtocolSetting) -> bool:
     """Return whether a READY instance runs a pass, as far as it is known."""
-    return now > at.ended and (setting.engine == "back-to-back" or sum(at.load) > 0)
+    return now > at.ended and (setting.engine == "back-to-back" or sum(left(at)) > 0)
 
 
 def ring(state: SchedulerState) -> Iterator[int]:
@@ -102,7 +103,7 @@ def ring(state: SchedulerState) -> Iterator[int]:
 
 
 def _has_nothing(at: InstanceState, now: float, setting: ProtocolSetting) -> bool:
-    return not sum(at.load) and not runs(at, now, setting)
+    return not sum(left(at)) and not runs(at, now, setting)
 
 
 def _freedom(g: int, at: InstanceState, now: float, setting: ProtocolSetting) -> tuple[bool, float, int]:

@@ -41,22 +41,24 @@ class Units:
 
     def has_room(self, at: InstanceState, now: float) -> bool:
         """Return whether an instance may get more: fewer tokens, and fewer requests, than its units take together."""
-        left = sum(at.load)
-        return left < self.count * self.chunk and (not left or self._depth(at, now) < self.count * self.capacity)
+        tokens = sum(left(at))
+        return tokens < self.count * self.chunk and (not tokens or self._depth(at, now) < self.count * self.capacity)
 
     def batch(self, state: SchedulerState, g: int, load: tuple[int, ...] = ()) -> Batched:
-        """Return the batch that instance `g` gets now; `load` is of each unit, empty = what it was said to have left."""
+        """Return the batch that instance `g` gets now; `load` of each unit, empty = what it was said to have left."""
         at = state.instances[g]
-        left = self.count * self.chunk - sum(load or at.load)
+        room = self.count * self.chunk - sum(load or left(at))
         places = self.count * self.capacity - self._depth(at, state.now)
-        shown, lengths, kept = [], [], []
+        shown: list[int] = []
+        lengths: list[int] = []
+        kept: list[int] = []
         for request, entry in state.ledger.queued():
-            if not (self.rule.chooses or (left > 0 and len(shown) < places)):
+            if not (self.rule.chooses or (room > 0 and len(shown) < places)):
                 break
             shown.append(request)
             lengths.append(entry.tokens)
             kept.append(state.ledger.dispatches - entry.since)
-            left -= entry.tokens
+            room -= entry.tokens
         unit = self.placed(at, lengths, kept, load)
         taken = [k for k, d in enumerate(unit) if d >= 0]
         return Batched(
@@ -81,31 +83,27 @@ class Units:
         key, unit = np.empty((2, n), dtype=np.int64)
         # What left a request behind counts only for rules that are shown the whole queue.
         deferred = np.array(kept if self.rule.chooses else [0] * n, dtype=np.int64)
-        loads = np.array(load or at.load or [0] * self.count, dtype=np.int64)
-        batch, tokens = np.arange(n), np.array(lengths, dtype=np.int64)
-        self._allocate(
-            self.rule.code,
-            self._parameters,
-            tokens,
-            _NO_HITS,
-            deferred,
-            batch,
-            0,
-            at.placed,
-            self.chunk,
-            loads,
-            key,
-            unit,
-        )
+        loads = np.array(load or left(at) or [0] * self.count, dtype=np.int64)
+        batch, tokens, of = np.arange(n), np.array(lengths, dtype=np.int64), self._parameters
+        turn, chunk = at.placed, self.chunk
+        self._allocate(self.rule.code, of, tokens, _NO_HITS, deferred, batch, 0, turn, chunk, loads, key, unit)
         chosen: list[int] = unit.tolist()
         assert min(chosen, default=KEEP) >= REFUSE
         return chosen
 
     def _depth(self, at: InstanceState, now: float) -> int:
         """Return how many requests wait on the device; those that the running pass completes wait no more."""
-        if not sum(at.load):
+        if not sum(left(at)):
             return 0
         return at.depth - (at.closing if now > at.ended else 0)
+
+
+def left(at: InstanceState) -> tuple[int, ...]:
+    """Return the tokens that each unit has left, as far as it is known; empty = none.
+
+    Who has nothing to answer has nothing left, though the message that said so may be lost.
+    """
+    return at.load if at.batches else ()
 
 
 def noted(at: InstanceState, event: EndForward, now: float) -> InstanceState:

@@ -4,8 +4,8 @@ Deterministic from its seed. Every step of the scheduler is shown to a `Monitor`
 scheduler reads a clock that may step, and its timers run by true time from when they are set.
 
 With `moments`, what happens at one time is one moment, in this order: passes end, batches reach their instances, the
-scheduler hears all that has come and acts once, passes start. So an instance whose pass ends can be topped up before the
-next one begins, if that takes no time: this is how the compiled simulation of passes (`lbopt.kernels.prefill`) counts.
+scheduler hears all that has come and acts once, passes start. So an instance whose pass ends can be topped up before
+the next one begins, if that takes no time: so counts the compiled simulation of passes (`lbopt.kernels.prefill`).
 Without, every event is a step of its own.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -46,7 +47,7 @@ from lbopt.prefill.protocol.messages import (
 from lbopt.prefill.protocol.monitor import BrokenPromiseError, Monitor
 from lbopt.prefill.protocol.outcome import Outcome
 from lbopt.prefill.protocol.scheduler import TripleCheck
-from lbopt.prefill.protocol.state import initial_state
+from lbopt.prefill.protocol.state import SchedulerState, initial_state
 
 #: Events at one moment: timers before what comes over the network; with moments, ends of passes and what instances get,
 #: what the scheduler gets, its look into the inbox, starts of passes.
@@ -110,6 +111,8 @@ class World:
             devices = Devices(chunk, pass_time=lambda load: half + per_token * load.total)
         if devices.units != setting.units:
             raise InputError(f"instances have {devices.units} units, the scheduler's setting {setting.units}")
+        if devices.engine == "back-to-back" and not devices.phases:
+            devices = replace(devices, phases=(0.0,) * setting.num_instances)
         self.scheduler, self.plan, self.setting, self.devices = scheduler, plan, setting, devices
         self.promises = isinstance(scheduler, TripleCheck)
         watched = watched and self.promises and not moments
@@ -135,6 +138,10 @@ class World:
         self._count = 0
         self._timers: dict[int, int] = {}
         self._busy, self._starting = set(range(len(devices.phases))), set[int]()
+        # Where somebody may be stranded, empty passes must come to an end.
+        last = max([time for time, _ in arrivals], default=0.0)
+        beyond = max(last, plan.over if plan.over < math.inf else 0.0) + plan.longest_delay + setting.latency
+        self._empty_until = math.inf if self.promises else beyond
         self._down, self._failed = [0] * setting.num_instances, [0] * setting.num_instances
         for request, (time, tokens) in enumerate(arrivals):
             arrives = partial(Arrival, request=request, tokens=tokens)
@@ -247,8 +254,22 @@ class World:
         self.saw_no_instance |= isinstance(event, HealthCheck) and self.state.healthy == 0
         if self.monitor is not None:
             self.monitor.after(before, event, self.state, actions, now)
+        if self.promises:
+            self._count_deferred(before, actions)
         for action in actions:
             self._do(now, action)
+
+    def _count_deferred(self, before: SchedulerState, actions: tuple[Action, ...]) -> None:
+        """Note how many batches had left each request behind that is sent now, where the rule looks at all of them."""
+        units = self.scheduler.units
+        if units is None or not units.rule.chooses:
+            return
+        made = before.ledger.dispatches
+        for action in actions:
+            if isinstance(action, Send):
+                for request in action.requests:
+                    self.log.deferred[request] = made - self.state.ledger.entries[request].since
+                made += 1
 
     def _requeued(self) -> dict[int, int]:
         if self.monitor is not None:
@@ -289,7 +310,9 @@ class World:
 
         fires = self.plan.off(self._rng, now, target)
         # Every timer takes some time, if only by the clock's resolution: time goes on where one fires early again.
-        self._at(max(fires, now + _RESOLUTION), _TIMER, ring)
+        # Where all that comes at one time is one moment, one that is set to the next number is on time.
+        later = now if self.moments and fires > now else now + _RESOLUTION
+        self._at(max(fires, later), _TIMER, ring)
         return target
 
     def _ways(self, now: float, instance: int, kind: Kind, there: bool = False) -> list[float]:
@@ -326,7 +349,9 @@ class World:
     def _announce(self, now: float, g: int) -> None:
         """An instance is no more busy with what it had at the start, and says so."""
         self._busy.discard(g)
-        self._polled(now, g, 0)
+        # It registers, which nothing loses.
+        here = partial(PollAnswer, instance=g, seq=0, depth=0, epoch=self.engines[g].epoch)
+        self._hear_at(now + self.setting.way_back, _NETWORK, here)
         self._start(now, g)
 
     def _start(self, now: float, g: int) -> None:
@@ -341,7 +366,8 @@ class World:
     def _begin(self, now: float, g: int) -> None:
         self._starting.discard(g)
         engine = self.engines[g]
-        if g in self._busy or not engine.up or engine.start(self.devices.engine == "back-to-back") is None:
+        empty = self.devices.engine == "back-to-back" and now <= self._empty_until
+        if g in self._busy or not engine.up or engine.start(empty) is None:
             return
         load = engine.load()
         slow = self.plan.slow_factor if self.plan.happens(self.plan.slow, self._rng, now) else 1.0
@@ -351,7 +377,7 @@ class World:
 
         def end(then: float) -> None:
             if engine.life == life:
-                self._end(then, g, seconds)
+                self._end(then, g, then - now)
 
         self._at(now + seconds, _END if self.moments else _NETWORK, end)
 
@@ -418,6 +444,8 @@ class World:
 
     def _lapse(self, now: float, g: int) -> None:
         self.engines[g].forget()
+        if self.devices.engine == "back-to-back":
+            self._start(now, g)
 
     def _health(self, now: float, g: int, more: int) -> None:
         self._down[g] += more

@@ -49,7 +49,7 @@ class StaggeredConfig:
     items: Annotated[
         tuple[str, ...],
         Option(
-            "law, load, fleet, limit, latency, ahead, split, needs, adapting, watchdog, decode, cache.",
+            "law, load, fleet, limit, latency, ahead, split, needs, adapting, watchdog, decode, cache, faults.",
             argument=True,
             shown="all",
         ),

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from lbopt.studies.staggered.classes import CLASSES, LATENCIES
 from lbopt.studies.staggered.contenders import AHEAD, IMMEDIATE
-from lbopt.studies.staggered.items import adapting, ahead, cache, decode, fleet, latency, law, load, needs, watchdog
+from lbopt.studies.staggered.items import (
+    adapting,
+    ahead,
+    cache,
+    decode,
+    faults,
+    fleet,
+    latency,
+    law,
+    load,
+    needs,
+    watchdog,
+)
 from lbopt.studies.staggered.places import PLACES, UNITS
 
 if TYPE_CHECKING:
@@ -105,7 +117,7 @@ def _adapting(config: StaggeredConfig) -> Iterable[Part]:
 
 def _watchdog(config: StaggeredConfig) -> Iterable[Part]:
     requests = min(config.requests * config.instances, watchdog.REQUESTS)
-    return ({"faults": faults, "instances": config.instances, "requests": requests} for faults in watchdog.FAULTS)
+    return ({"faults": name, "instances": config.instances, "requests": requests} for name in watchdog.FAULTS)
 
 
 def _decode(config: StaggeredConfig) -> Iterable[Part]:
@@ -130,6 +142,11 @@ def _ahead(config: StaggeredConfig) -> Iterable[Part]:
     return ({"fleet": name, "latency": seconds, "requests": requests} for name in fleets for seconds in LATENCIES)
 
 
+def _faults(config: StaggeredConfig) -> Iterable[Part]:
+    more = {"instances": config.instances, "requests": min(config.requests, faults.MOST_REQUESTS)}
+    return ({"place": place, "faults": name, **more} for place in config.places for name in faults.FAULTS)
+
+
 ITEMS: dict[str, Item] = {
     "law": Item("law", _law),
     "load": Item("load", _load),
@@ -143,4 +160,5 @@ ITEMS: dict[str, Item] = {
     "watchdog": Item("watchdog", _watchdog),
     "decode": Item("decode", _decode),
     "cache": Item("cache", _cache),
+    "faults": Item("faults", _faults),
 }
