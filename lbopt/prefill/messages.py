@@ -105,8 +105,11 @@ def protocol_setting(setting: PrefillSetting, messages: Messages) -> ProtocolSet
     """Return the scheduler's setting that does what `setting` says."""
     policy = setting.dispatch
     held = not policy.immediate
-    if held and policy.code not in _TIMERS:
-        raise InputError(f"policy '{policy.name}' is not simulated with messages; expected pooled or staggered")
+    ahead = policy.code == codes.ANTICIPATING
+    if ahead and policy.error:
+        raise InputError(
+            f"policy '{policy.name}' has an error of {policy.error}; expected 0: with messages predictions have their own"
+        )
     return ProtocolSetting(
         setting.num_instances,
         default_pass=setting.pass_time.base if policy.default_pass is None else policy.default_pass,
@@ -114,7 +117,7 @@ def protocol_setting(setting: PrefillSetting, messages: Messages) -> ProtocolSet
         latency_back=messages.latency_back,
         window=policy.window if messages.pace == "mean" else max(3, policy.window),
         watchdog=messages.watchdog if held else math.inf,
-        timer=_TIMERS[policy.code] if held else "none",
+        timer=_TIMERS.get(policy.code, "none"),
         idle_bypass=policy.idle_bypass,
         units=setting.units_per_instance,
         chunk=setting.chunk_tokens,
@@ -126,6 +129,9 @@ def protocol_setting(setting: PrefillSetting, messages: Messages) -> ProtocolSet
         interval=policy.interval,
         engine=setting.engine,
         announced=True,
+        dispatch="ahead" if ahead else "ready",
+        margin=policy.margin,
+        spacing=policy.spacing,
     )
 
 

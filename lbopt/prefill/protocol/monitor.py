@@ -43,6 +43,18 @@ Served within
     for the live batch to be acknowledged or given up, W for answers on their way. Without faults from that time on, f
     is at most N for N instances: each other one can lose what it held, once, as no suspect is served while the living
     one lives, and the living one what it was sent before.
+Batches sent ahead (`dispatch` ``ahead``)
+    More than one batch may be live at an instance: what it was sent for the pass to come while one runs. The deadline
+    of a BUSY one is at most 2 k P from when its first live batch was sent, or from what was last heard of its passes or
+    in answer: k P until the batch can begin, and the watchdog. If it passes, all batches come back, also those that were
+    sent later. There is no interval, and
+    instead of *no idle head*: while a request waits a timer is set. In the proofs an end of a pass counts like a
+    dispatch: while requests wait, one of both comes at least every
+        gap = 2 k P + P + L + e.
+    For who gets nothing is SUSPECT while another lives, or is reckoned to have something for the pass to come. It then
+    holds a request and is BUSY, or has a deadline k P from what was last heard; or it waits for the spacing of starts,
+    which ends k P after the last dispatch. And as p passes end,
+        X = (f + 1) ((n + p + 1) gap + (p + 2) W),   W = max(2 k P + e, S).
 """
 
 from __future__ import annotations
@@ -94,6 +106,11 @@ class Monitor:
 
     def __init__(self, setting: ProtocolSetting, late: float = 0.0) -> None:
         self.setting, self.late = setting, late
+        self.ahead_of_ends = setting.dispatch == "ahead"
+        #: When the live batches of an instance began to be watched: with the first of them, and anew when it got on.
+        self.since: dict[int, float] = {}
+        #: Timeouts of a watchdog until a deadline, at most.
+        self.patience = 2 if self.ahead_of_ends else 1
         self.tokens: dict[int, int] = {}
         self.where: dict[int, str | tuple[int, int]] = {}
         self.waits_since: dict[int, float] = {}
@@ -116,6 +133,8 @@ class Monitor:
     def gap(self) -> float:
         """Most seconds between dispatches while a request waits and one instance stays; see the module."""
         watchdog, interval = self.setting.timeout(self.largest_pass), self.largest_pass + self.setting.latency
+        if self.ahead_of_ends:
+            return 2 * watchdog + interval + self.late
         if self.setting.allocation is not None:
             return watchdog + 2 * interval + self.late
         return (max(watchdog, interval) if self.setting.timer == "spacing" else watchdog + interval) + self.late
@@ -132,9 +151,10 @@ class Monitor:
         heard_within
             S, s.
         """
-        heard = max(self.setting.timeout(self.largest_pass) + self.late, heard_within + 2 * self.setting.latency)
+        patience = self.patience * self.setting.timeout(self.largest_pass)
+        heard = max(patience + self.late, heard_within + 2 * self.setting.latency)
         again = self.setting.num_instances
-        if self.setting.allocation is not None:
+        if self.ahead_of_ends or self.setting.allocation is not None:
             waiting += passes
         return (again + 1) * ((waiting + 1) * self.gap + (passes + 2) * heard)
 
@@ -204,7 +224,7 @@ class Monitor:
             case EndForward() | PollAnswer() | FirstToken() if event.instance in self.joined:
                 if not 0 < event.epoch < self.epoch[event.instance]:
                     self._epoch(event.instance, event.epoch)
-                    self._retire(event)
+                    self._retire(event, now)
                     self._left(event, now)
                     if self.setting.allocation is not None and isinstance(event, EndForward):
                         self.last_end = now
@@ -223,13 +243,24 @@ class Monitor:
             self.live.pop(g, None)
         self.epoch[g] = max(self.epoch[g], epoch)
 
-    def _retire(self, event: EndForward | PollAnswer | FirstToken) -> None:
-        if event.instance not in self.live or isinstance(event, FirstToken):
+    def _retire(self, event: EndForward | PollAnswer | FirstToken, now: float) -> None:
+        if event.instance not in self.live:
             return
         batch, ends = self.live[event.instance][0], isinstance(event, EndForward)
         received = isinstance(event, EndForward) and event.newest == batch and self.setting.ready == "free"
-        if received or (event.seq == batch and (ends or event.depth == 0)):
+        if isinstance(event, FirstToken):
+            self._renew(event.instance, event.seq, now)
+        elif received or (event.seq == batch and (ends or event.depth == 0)):
             del self.live[event.instance]
+        elif isinstance(event, EndForward):
+            self._renew(event.instance, event.seq, now)
+
+    def _renew(self, g: int, seq: int, now: float) -> None:
+        """An instance that is sent batches ahead got on: its deadline is later, and the head waits no more for it."""
+        if self.ahead_of_ends and seq <= self.live[g][0]:
+            newest, due, by = self.live[g]
+            self.live[g] = newest, due, max(by, now + self.setting.timeout(self.largest_pass))
+            self.last_cycle = now
 
     def _left(self, event: EndForward | PollAnswer | FirstToken, now: float) -> None:
         """Note the batches of which the instance says that nothing is left."""
@@ -256,15 +287,18 @@ class Monitor:
         g = action.instance
         if g not in self.joined:
             raise BrokenPromiseError(f"at {now:g} s batch {action.seq} goes to instance {g}, which is removed")
-        if g in self.live:
+        if g in self.live and not self.ahead_of_ends:
             raise BrokenPromiseError(
                 f"at {now:g} s instance {g} gets batch {action.seq} while {self.live[g][0]} is live"
             )
         alive = [other for other, at in enumerate(state.instances) if other != g and at.lives]
         if state.instances[g].on_trial and alive:
             raise BrokenPromiseError(f"at {now:g} s batch {action.seq} goes to the suspect {g}, while {alive} live")
-        timeout = self.setting.timeout(state.pace.typical)
-        self.live[g] = action.seq, self.clock + timeout, now + timeout
+        timeout = self.patience * self.setting.timeout(state.pace.typical)
+        due, by = self.live[g][1:] if g in self.live else (self.clock + timeout, now + timeout)
+        if g not in self.live:
+            self.since = {**self.since, g: self.clock}
+        self.live[g] = action.seq, due, by
         self.sent_at[g, action.seq] = self.clock
         self.last_cycle = now
 
@@ -275,7 +309,10 @@ class Monitor:
                 return False
             case Watchdog() | PollTick():
                 timeout = self.setting.timeout(self.smallest_pass)
-                return self.clock >= self.sent_at[g, seq] + timeout - SLACK
+                since = self.sent_at[g, seq]
+                if self.ahead_of_ends:
+                    since = min(since, self.since.get(g, math.inf))
+                return self.clock >= since + timeout - SLACK
         return self._must_come_back(event, g, seq)
 
     def _must_come_back(self, event: Event, g: int, seq: int) -> bool:
@@ -302,7 +339,7 @@ class Monitor:
         if idle > self.gap + SLACK:
             raise BrokenPromiseError(f"no dispatch for {idle:g} s at {now:g} s, bound {self.gap:g} s; {waiting} wait")
         limited = self.setting.batch_tokens is not None or self.setting.allocation is not None
-        if self.setting.patience is None and limited:
+        if self.ahead_of_ends or (self.setting.patience is None and limited):
             return
         # A batch without a limit takes all waiting requests.
         cycles = (self.setting.patience or 0) + 1 if limited else 1
@@ -390,12 +427,16 @@ class Monitor:
             if at.phase is Phase.BUSY:
                 if g not in self.live or self.live[g][0] != at.seq:
                     raise BrokenPromiseError(f"instance {g} waits for batch {at.seq}, which has retired")
+                if self.ahead_of_ends and at.deadline != self.live[g][1]:
+                    self.live[g] = at.seq, at.deadline, self.live[g][2]
+                    self.since = {**self.since, g: self.clock}
                 if now > self.live[g][2] + self.late + SLACK:
                     raise BrokenPromiseError(f"instance {g} is busy after its deadline {self.live[g][2]:g} s")
             if g in holders and at.phase is Phase.SUSPECT:
                 raise BrokenPromiseError(f"instance {g} is suspected, and still holds requests")
             if g in holders or at.phase in (Phase.BUSY, Phase.SUSPECT):
-                rings, timeout = self.timer.get(g, math.inf), self.setting.timeout(self.largest_pass)
+                rings = self.timer.get(g, math.inf)
+                timeout = self.patience * self.setting.timeout(self.largest_pass)
                 if rings > min(at.due, self.clock + timeout) + SLACK:
                     raise BrokenPromiseError(f"instance {g} is {at.phase.value}, due {at.due:g} s, rings {rings:g} s")
 
@@ -415,6 +456,10 @@ class Monitor:
     def _check_head(
         self, before: SchedulerState, event: Event, state: SchedulerState, actions: tuple[Action, ...]
     ) -> None:
+        if self.ahead_of_ends:
+            if state.ledger.waiting and self.joined and not self.timer:
+                raise BrokenPromiseError(f"at {self.clock:g} s {state.ledger.queue} wait, and no timer is set")
+            return
         if self.setting.allocation is not None:
             return  # whether one may be served depends on its room, and on whose turn it is
         elapsed = state.now >= state.due

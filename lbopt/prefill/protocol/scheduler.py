@@ -16,6 +16,9 @@ import math
 from typing import Any
 
 from lbopt.exceptions import InputError
+from lbopt.kernels.prefill.codes import NO_LIMIT
+from lbopt.prefill.protocol.anticipation import begins, reviewed, settled, soonest, told
+from lbopt.prefill.protocol.anticipation_view import sent as with_batch
 from lbopt.prefill.protocol.messages import (
     Action,
     ArmWatchdog,
@@ -91,12 +94,18 @@ class TripleCheck:
             state = counted(state, clock_steps=1)._replace(ahead=state.now - event.time)
         else:
             state = state._replace(now=now)
-        elapsed = any(self.interval_elapsed(state, one) for one in events)
+        if state.outlook is not None:
+            outlook = settled(state.outlook, state.now, False, self.setting)
+            state = state if outlook is state.outlook else state._replace(outlook=outlook)
+        before, elapsed = state, any(self.interval_elapsed(state, one) for one in events)
         state, actions = self._heard(state, events[0])
         for one in events[1:]:
             state, more = self._heard(state, one)
             actions = (*actions, *more)
-        if state.ledger.waiting:
+        if state.outlook is not None:
+            state, sent = self.send_ahead(before, state, any(isinstance(one, IntervalTick) for one in events))
+            actions = (*actions, *sent)
+        elif state.ledger.waiting:
             if self.units is None:
                 state, sent = self.try_dispatch(state, elapsed)
             else:
@@ -119,6 +128,8 @@ class TripleCheck:
                     return counted(state, stale=1), ()
                 if event.epoch > at.epoch:
                     state = self.on_new_epoch(state, event.instance, event.epoch)
+                if state.outlook is not None and not isinstance(event, PollAnswer) and event.seq <= at.seq:
+                    state = told(state, event, self.setting)
                 match event:
                     case EndForward():
                         return self.on_end_forward(state, event)
@@ -175,6 +186,10 @@ class TripleCheck:
                 known_empty=at.known_empty or not event.remaining,
                 deadline=self.by_when(state),
             )
+        elif at.phase is Phase.BUSY and not current:
+            # With batches sent ahead a live one waits for this pass to end: the instance got on.
+            if state.outlook is not None and event.seq > at.fence:
+                at = at._replace(deadline=self.by_when(state))
         elif current or at.phase is Phase.SUSPECT:
             # Acknowledged: at most one seq is live, so that nothing else is in flight. The counters of a SUSPECT were
             # reset already: nothing is subtracted a second time.
@@ -212,7 +227,8 @@ class TripleCheck:
         if at.phase is Phase.READY:
             at = at._replace(deadline=self.by_when(state), answered=newest)
         elif newest > at.answered:
-            at = at._replace(answered=newest)
+            due = at.deadline if state.outlook is None else self.by_when(state)
+            at = at._replace(answered=newest, deadline=due)
         entry = state.ledger.entries.get(event.request)
         if entry is None or (g, event.seq) not in entry.tried:
             state = counted(state, duplicates=1) if entry is None else counted(state, stale=1)
@@ -366,7 +382,7 @@ class TripleCheck:
 
     def on_interval_tick(self, state: SchedulerState) -> Step:
         """Go on to the next tick of the lattice, sent or not. A timer that fired early is set again."""
-        if self.setting.timer != "tick" and self.units is not None:
+        if state.outlook is not None or (self.setting.timer != "tick" and self.units is not None):
             return state, ()  # who looks sets the timer
         if state.now < state.due:
             return state, (WakeAt(state.due),)
@@ -381,7 +397,7 @@ class TripleCheck:
 
         A lattice takes it with its next tick.
         """
-        if self.setting.timer != "spacing" or state.last_dispatch is None:
+        if self.setting.timer != "spacing" or state.last_dispatch is None or state.outlook is not None:
             return state, ()
         due = state.last_dispatch + state.pace.interval
         if self.units is not None:
@@ -391,7 +407,7 @@ class TripleCheck:
     def timers(self, state: SchedulerState) -> tuple[Action, ...]:
         """Return all timers as they have to be set now."""
         rings = [ArmWatchdog(g, at.armed) for g, at in enumerate(state.instances) if at.armed < math.inf]
-        return (WakeAt(max(state.due, state.now)), *rings)
+        return (*([WakeAt(max(state.due, state.now))] if state.due < math.inf else ()), *rings)
 
     def by_when(self, state: SchedulerState) -> float:
         """Return the time by which something must be heard of an instance, from now on."""
@@ -458,6 +474,72 @@ class TripleCheck:
             actions = (*actions, WakeAt(max(look, state.now)))
         return state, actions
 
+    def send_ahead(self, before: SchedulerState, state: SchedulerState, rung: bool) -> Step:
+        """READY or BUSY, a pass is predicted to begin soon, a request waits -> BUSY, with one batch beyond it at most.
+
+        The timer is set to the next time at which that may be; it is also set again if it has `rung`.
+        """
+        setting = self.setting
+        state = reviewed(before, state, setting)
+        outlook = state.outlook
+        assert outlook is not None
+        if outlook.moves < state.now:
+            outlook = settled(outlook, state.now, False, setting)
+            state = state._replace(outlook=outlook)
+        if state.now < min(state.due, outlook.moves) and state.ledger.sums.queued < outlook.enough and not rung:
+            return state, ()  # as at the last look
+        if not state.ledger.waiting and not outlook.enough and state.due == math.inf:
+            return state, ()
+        state, actions, again = self.look_ahead(state)
+        assert state.outlook is not None
+        outlook = settled(state.outlook, state.now, True, setting)
+        if outlook is not state.outlook:
+            # The ends of passes that begin now are predicted now.
+            state, again = state._replace(outlook=outlook), state.now
+            if setting.latency:
+                state, more, again = self.look_ahead(state)
+                actions = (*actions, *more)
+            # Without a latency a batch for the pass to come would be in the one that begins: it is sent after that.
+        if not state.ledger.waiting:
+            assert state.outlook is not None
+            return state._replace(due=math.inf, outlook=state.outlook._replace(enough=0)), actions
+        if again < math.inf:
+            actions = (*actions, WakeAt(again))
+        return (state if again == state.due else state._replace(due=again)), actions
+
+    def look_ahead(self, state: SchedulerState) -> tuple[SchedulerState, tuple[Action, ...], float]:
+        """Send batches as long as it is somebody's turn; returns also when to look again."""
+        actions: tuple[Action, ...] = ()
+        again = math.inf
+        while state.ledger.waiting:
+            g, again, start, enough = soonest(state, self.setting, self.setting.timeout(state.pace.typical))
+            outlook = state.outlook
+            assert outlook is not None
+            if g is None:
+                state = state._replace(outlook=outlook._replace(enough=enough))
+                break
+            view = outlook.views[g]
+            units: tuple[int, ...] = ()
+            refused: tuple[int, ...] = ()
+            if self.units is None:
+                requests = state.ledger.head(None if view.room >= NO_LIMIT else view.room)
+            else:
+                requests, units, refused = self.units.batch(state, g, view.load)
+            tokens = [0] * self.setting.units
+            for k, request in enumerate(requests):
+                tokens[units[k] if units else 0] += state.ledger.entries[request].tokens
+            state, sent = self.hand_over(state, g, requests, units, refused)
+            actions = (*actions, *sent)
+            assert state.outlook is not None
+            if requests:
+                view = with_batch(view, state.instances[g].seq, tuple(tokens), state.now, self.setting)
+            view = view._replace(closed=state.ledger.waiting > 0)
+            outlook = state.outlook.seeing(g, view)
+            state = state._replace(outlook=outlook._replace(last_start=max(outlook.last_start, start)))
+            if not (requests or refused or view.waits):
+                break  # a rule that leaves an empty instance empty
+        return state, actions, again
+
     def hand_over(
         self,
         state: SchedulerState,
@@ -486,6 +568,9 @@ class TripleCheck:
         ledger = state.ledger
         if requests:
             seq, deadline = at.seq + 1, self.by_when(state)
+            if state.outlook is not None:
+                timeout = self.setting.timeout(state.pace.typical)
+                deadline = at.deadline if at.phase is Phase.BUSY else begins(state, g, timeout) + timeout
             ledger = ledger.dispatch(requests, (g, seq))
             at = at._replace(
                 phase=Phase.BUSY,
@@ -508,7 +593,7 @@ class TripleCheck:
             ledger = ledger.close(request, "refused", remembered)
         ledger, impatient = ledger.refuse_impatient(self.setting.patience, remembered)
         actions += map(Refuse, (*refused, *impatient))
-        if self.setting.timer != "tick":
+        if self.setting.timer != "tick" and state.outlook is None:
             changes["due"] = state.now + state.pace.interval
             if self.setting.timer == "spacing":
                 actions.append(WakeAt(changes["due"]))

@@ -15,6 +15,8 @@ Where the source (staggered batch scheduling, arXiv 2512.16134) leaves a rule op
   that is ready; ``free``, the one that has been free the longest.
 * ``ready``: ``ended``, from the end of the first pass that the last batch could be in; ``free``, when it runs nothing.
 * ``pace``: ``median`` or ``mean`` of the last passes.
+* ``dispatch``: ``ready``, to an instance that is, by the readings above; ``ahead``, before the predicted end of a pass,
+  so that the batch is in the next one (`anticipation`). Timer, idle bypass, target and ready then say nothing.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from lbopt.spec import unknown
 
 TIMERS = ("spacing", "tick", "lattice", "none")
 TARGETS = ("skip", "ring", "free")
+DISPATCHES = ("ready", "ahead")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ class ProtocolSetting:
     latency
         s, from the scheduler to an instance, >= 0.
     window
-        Measured passes that the typical pass is the median of, >= 3: of fewer, one outlier would move it.
+        Measured passes that the typical pass is the median of, >= 3: of fewer, one outlier would move it. With
+        ``ahead`` the law of a pass is learned from so many as well.
     watchdog
         Timeout of a batch in typical passes, as they were at its dispatch.
     timer, idle_bypass
@@ -72,6 +76,13 @@ class ProtocolSetting:
         See `lbopt.prefill.setting.ENGINES`.
     announced
         Whether an instance is taken to be occupied until it is heard of.
+    dispatch
+        The reading; see the module.
+    margin
+        How long before a predicted end a batch is to be there, in standard errors of the predictions, >= 0.
+    spacing
+        Least time between the starts of passes, as a share of (mean pass / living instances), where an instance would
+        not begin by itself, >= 0.
     """
 
     num_instances: int
@@ -96,6 +107,9 @@ class ProtocolSetting:
     interval: float | None = None
     engine: Literal["work-conserving", "back-to-back"] = "work-conserving"
     announced: bool = False
+    dispatch: Literal["ready", "ahead"] = "ready"
+    margin: float = 2.0
+    spacing: float = 1.0
 
     def __post_init__(self) -> None:
         if self.num_instances < 1:
@@ -105,6 +119,7 @@ class ProtocolSetting:
         if not (math.isfinite(self.latency) and self.latency >= 0):
             raise InputError(f"latency is {self.latency} s; expected 0 or more")
         self._check_units()
+        self._check_ahead()
         if self.window < (3 if self.pace == "median" else 0):
             raise InputError(
                 f"window is {self.window}; expected at least 3 measured passes, so that one outlier is outvoted"
@@ -181,6 +196,18 @@ class ProtocolSetting:
             raise InputError(
                 f"timer {self.timer}, target {self.target} and ready {self.ready} are readings for an allocation; "
                 "expected one, such as pbaa"
+            )
+
+    def _check_ahead(self) -> None:
+        if self.dispatch not in DISPATCHES:
+            raise unknown("dispatch", self.dispatch, DISPATCHES)
+        for name, value in (("margin", self.margin), ("spacing", self.spacing)):
+            if not 0 <= value <= 100:
+                raise InputError(f"{name} is {value}; expected 0 to 100")
+        if self.dispatch == "ahead" and (self.requests_per_pass or self.engine == "back-to-back"):
+            raise InputError(
+                "dispatch is ahead, which reckons with passes of a chunk, and none without tokens; expected no "
+                "requests_per_pass and a work-conserving engine"
             )
 
     def _check_watchdog(self) -> None:

@@ -9,6 +9,7 @@ import math
 from enum import Enum
 from typing import NamedTuple
 
+from lbopt.prefill.protocol.anticipation_view import Outlook
 from lbopt.prefill.protocol.ledger import Ledger
 from lbopt.prefill.protocol.mean_pace import AnyPace, cold_pace
 from lbopt.prefill.protocol.setting import ProtocolSetting
@@ -215,6 +216,9 @@ class SchedulerState(NamedTuple):
         What went wrong.
     lattice
         Of the reading ``lattice``.
+    outlook
+        What the instances are reckoned to do, if batches are sent ahead of the end of a pass; `due` is then the time
+        of the next look.
     """
 
     instances: tuple[InstanceState, ...]
@@ -227,6 +231,7 @@ class SchedulerState(NamedTuple):
     turn: int = 0
     counts: Counts = Counts()
     lattice: Lattice = Lattice()
+    outlook: Outlook | None = None
 
     @property
     def faults(self) -> int:
@@ -247,4 +252,5 @@ class SchedulerState(NamedTuple):
 def initial_state(setting: ProtocolSetting) -> SchedulerState:
     """Return the state before the first event: a cold fleet, all of it ready, and the interval elapsed."""
     at = InstanceState(ended=math.inf if setting.announced else 0.0)
-    return SchedulerState((at,) * setting.num_instances, Ledger(), cold_pace(setting))
+    outlook = Outlook.cold(setting) if setting.dispatch == "ahead" else None
+    return SchedulerState((at,) * setting.num_instances, Ledger(), cold_pace(setting), outlook=outlook)

@@ -44,10 +44,10 @@ class Units:
         tokens = sum(left(at))
         return tokens < self.count * self.chunk and (not tokens or self._depth(at, now) < self.count * self.capacity)
 
-    def batch(self, state: SchedulerState, g: int) -> Batched:
-        """Return the batch that instance `g` gets now."""
+    def batch(self, state: SchedulerState, g: int, load: tuple[int, ...] = ()) -> Batched:
+        """Return the batch that instance `g` gets now; `load` of each unit, empty = what it was said to have left."""
         at = state.instances[g]
-        room = self.count * self.chunk - sum(left(at))
+        room = self.count * self.chunk - sum(load or left(at))
         places = self.count * self.capacity - self._depth(at, state.now)
         shown: list[int] = []
         lengths: list[int] = []
@@ -59,7 +59,7 @@ class Units:
             lengths.append(entry.tokens)
             kept.append(state.ledger.dispatches - entry.since)
             room -= entry.tokens
-        unit = self.placed(at, lengths, kept)
+        unit = self.placed(at, lengths, kept, load)
         taken = [k for k, d in enumerate(unit) if d >= 0]
         return Batched(
             tuple(shown[k] for k in taken),

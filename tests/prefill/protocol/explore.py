@@ -41,6 +41,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from prefill.protocol.quotient import ahead, canonical, digest
+from prefill.protocol.reckoned import reckoned
 
 from lbopt.prefill.protocol import Monitor, ProtocolSetting, TripleCheck, initial_state
 from lbopt.prefill.protocol.engine import Engine
@@ -146,7 +147,7 @@ class System:
         )
         timers = tuple(sorted((which, ahead(at, self.now)) for which, at in self.timers.items()))
         lag = round(self.now + self.skew + state.ahead - now, 6)
-        scheduler = instances, books, state.pace.measured, due, last, state.turn
+        scheduler = instances, books, state.pace.measured, due, last, state.turn, reckoned(state)
         return scheduler, engines, tuple(sorted(self.net, key=repr)), timers, self.arrived, lag
 
 
@@ -462,6 +463,8 @@ def explore(
         Of the protocol.
     """
     setting = ProtocolSetting(instances, **{"window": 3, "watchdog": 3.0, **setting})
+    # The quotient does not rotate what a scheduler that sends ahead reckons with.
+    reduced = reduced and setting.dispatch == "ready"
     explorer = Explorer(scheduler(setting), polls, monitored, checks, reduced, tokens)
     start = explorer.start(faults)
     # Of each digest: the level at which it was first reached with at least so many faults left, for 0, 1, ...
@@ -535,6 +538,7 @@ def main() -> None:
     parser.add_argument("--checks", action="store_true", help="failing health checks, and requests that come twice")
     parser.add_argument("--all", action="store_true", help="also systems that cannot be told apart")
     parser.add_argument("--timer", default="spacing")
+    parser.add_argument("--dispatch", default="ready")
     parser.add_argument("--instances", type=int, default=2)
     parser.add_argument("--tokens", type=int, nargs="*", default=TOKENS, help="of each request")
     parser.add_argument("--patience", type=int)
@@ -552,6 +556,7 @@ def main() -> None:
         instances=given.instances,
         tokens=tuple(given.tokens),
         timer=given.timer,
+        dispatch=given.dispatch,
         patience=given.patience,
         batch_tokens=given.batch_tokens,
         idle_bypass=given.idle_bypass,

@@ -36,7 +36,8 @@ The past
     The last dispatch matters only while the longest interval counts from it: beyond that, all are alike.
 
 The monitor is not in it: it watches the first path to each digest. Fields of the protocol that this module does not
-know are taken as they are, so that a new one makes more systems and never hides one.
+know are taken as they are: a new one makes more systems and hides none, unless it holds something of each instance, which
+a rotation would have to turn. `outlook` (dispatch `ahead`) does, and `explore` makes no quotient there.
 """
 
 from __future__ import annotations

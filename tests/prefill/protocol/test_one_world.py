@@ -106,7 +106,7 @@ def test_what_messages_do_not_have():
     cached = PrefillRequests(REQUESTS.arrival, REQUESTS.length, hits)
     with pytest.raises(InputError, match="cached"):
         simulate_prefill(cached, HELD, seed=0, messages=Messages())
-    for changes in ({"queue_limit": 3}, {"topology": ((1.0, 2),)}, {"policy": "anticipating"}):
+    for changes in ({"queue_limit": 3}, {"topology": ((1.0, 2),)}, {"policy": "anticipating:error=0.1"}):
         fields = {"policy": "pooled", "allocation": "pbaa", **changes}
         with pytest.raises(InputError):
             simulate_prefill(REQUESTS, PrefillSetting(3, 4, **fields), seed=0, messages=Messages())

@@ -1,0 +1,261 @@
+"""What an instance is reckoned to have and to do, between what is heard of it: its running pass, and the one to come.
+
+What is reckoned: a batch is there a latency after it was sent. A pass begins when the one before has ended, if anything
+is there, else when the first batch is; it takes the oldest tokens of each unit, up to a chunk. What is heard corrects
+it: the end of a pass, heard a way back later, tells what is left on each unit and the newest batch that is there. One
+that is lost is told by a first token of a batch that the running pass was the first to have; it then counts GRACE
+later, by what was reckoned, unless it comes after all.
+
+Nothing here decides about life and death: an instance that is suspected, restarts, or has nothing open any more is
+reckoned to be idle, so that no reckoning outlives the timer of whoever holds a request.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from lbopt.kernels.prefill.codes import NO_LIMIT
+from lbopt.prefill.protocol.anticipation_law import LEAST_MARGIN, PassLaw
+from lbopt.prefill.protocol.messages import EndForward
+from lbopt.prefill.protocol.setting import ProtocolSetting
+
+#: s, after a first token that tells the end of a pass.
+GRACE = LEAST_MARGIN
+
+
+class Coming(NamedTuple):
+    """A batch that is not among what is `left`: its number, when it is there, s, and its tokens on each unit."""
+
+    seq: int
+    reach: float
+    tokens: tuple[int, ...]
+
+
+class View(NamedTuple):
+    """Never changed in place.
+
+    Parameters
+    ----------
+    left
+        Tokens on each unit of the device, those in the running pass among them.
+    running
+        Tokens of each unit in the running pass; empty = none runs.
+    coming
+        Batches that are not in `left`.
+    load
+        Tokens of each unit for the pass to come: what is left and comes, less what runs.
+    room
+        Tokens for which the pass to come has room; 0 = it takes no more.
+    waits
+        Whether anything is there or on the way for the pass to come, so that it begins by itself.
+    closed
+        Whether the pass to come gets no more batches.
+    began, ends, free_since
+        s: the running pass, its predicted end (infinity = none runs), and the end of the last one.
+    newest, through, since
+        The newest batch on the device, when the running pass began, and when the pass before it did.
+    number
+        Of the last pass that ended, as the instance counts; 0 = not told.
+    told
+        s, when the running pass has ended, after a first token; infinity = not known.
+    moves
+        s, when a pass is reckoned to begin, or a told end counts; infinity = not before something is heard.
+    """
+
+    left: tuple[int, ...]
+    running: tuple[int, ...] = ()
+    coming: tuple[Coming, ...] = ()
+    load: tuple[int, ...] = ()
+    room: int = 0
+    waits: bool = False
+    closed: bool = False
+    began: float = 0.0
+    ends: float = math.inf
+    free_since: float = 0.0
+    newest: int = 0
+    through: int = 0
+    since: int = 0
+    number: int = 0
+    told: float = math.inf
+    moves: float = math.inf
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is there or on the way."""
+        return not (self.running or self.waits)
+
+    @classmethod
+    def idle(cls, setting: ProtocolSetting, now: float, newest: int = 0) -> View:
+        """Return an instance that has nothing, and of which nothing is known."""
+        return _reckoned(cls((0,) * setting.units, free_since=now, newest=newest, through=newest), setting)
+
+
+class Outlook(NamedTuple):
+    """What is reckoned of all.
+
+    Parameters
+    ----------
+    views, law
+        Of each instance, and of a pass.
+    last_start
+        s, the latest start of a pass that a batch was sent ahead for.
+    moves
+        s, when the first view moves.
+    enough
+        So many tokens in the queue would fill a pass that now waits for more; 0 = nobody has looked since it changed.
+    """
+
+    views: tuple[View, ...]
+    law: PassLaw
+    last_start: float = -math.inf
+    moves: float = math.inf
+    enough: int = 0
+
+    @classmethod
+    def cold(cls, setting: ProtocolSetting) -> Outlook:
+        """Return the outlook before the first event."""
+        return cls((View.idle(setting, 0.0),) * setting.num_instances, PassLaw.cold(setting))
+
+    def seeing(self, instance: int, view: View) -> Outlook:
+        """Return the outlook with another view of an instance."""
+        views = (*self.views[:instance], view, *self.views[instance + 1 :])
+        return Outlook(views, self.law, self.last_start, min([one.moves for one in views]))
+
+
+def chunk_of(setting: ProtocolSetting) -> int:
+    """Return the most tokens of a unit in a pass."""
+    return setting.chunk or setting.batch_tokens or NO_LIMIT
+
+
+def _reckoned(view: View, setting: ProtocolSetting) -> View:
+    """Return the view with all that follows from the rest of it."""
+    load = view.left
+    if view.running:
+        load = tuple([left - taken for left, taken in zip(load, view.running, strict=True)])
+    for batch in view.coming:
+        load = tuple([one + more for one, more in zip(load, batch.tokens, strict=True)])
+    chunk, total = chunk_of(setting), sum(load)
+    room = max(0, len(load) * chunk - total) if min(load) < chunk else 0
+    if view.running:
+        moves = view.told + setting.way_back + GRACE
+    elif any(view.left):
+        moves = view.free_since
+    else:
+        moves = max(view.free_since, view.coming[0].reach) if view.coming else math.inf
+    return view._replace(load=load, room=room, waits=total > 0, moves=moves)
+
+
+def moved(view: View, law: PassLaw, setting: ProtocolSetting) -> View:
+    """Return the view after what is reckoned to happen at `moves`: a pass begins, or a told end counts."""
+    if view.running:
+        return ended(view, view.told, setting)
+    start = view.moves
+    left = view.left
+    there = [batch for batch in view.coming if batch.reach <= start]
+    for batch in there:
+        left = tuple([one + more for one, more in zip(left, batch.tokens, strict=True)])
+    newest = there[-1].seq if there else view.newest
+    chunk = chunk_of(setting)
+    running = tuple([min(tokens, chunk) for tokens in left])
+    begun = view._replace(
+        left=left,
+        running=running,
+        coming=view.coming[len(there) :],
+        closed=False,
+        began=start,
+        ends=start + law.predicted(max(running), setting),
+        newest=newest,
+        through=newest,
+        since=view.through,
+        told=math.inf,
+    )
+    return _reckoned(begun, setting)
+
+
+def ended(view: View, end: float, setting: ProtocolSetting) -> View:
+    """Return the view after the end of the running pass, s, of which nothing but its time is known."""
+    left = tuple([one - taken for one, taken in zip(view.left, view.running, strict=True)])
+    there = [batch for batch in view.coming if batch.reach <= end]
+    number = view.number + 1 if view.number else 0
+    for batch in there:
+        left = tuple([one + more for one, more in zip(left, batch.tokens, strict=True)])
+    rest = view._replace(
+        left=left,
+        running=(),
+        coming=view.coming[len(there) :],
+        ends=math.inf,
+        free_since=end,
+        newest=there[-1].seq if there else view.newest,
+        number=number,
+        told=math.inf,
+    )
+    return _reckoned(rest, setting)
+
+
+def sent(view: View, seq: int, tokens: tuple[int, ...], now: float, setting: ProtocolSetting) -> View:
+    """Return the view after a batch left.
+
+    Parameters
+    ----------
+    view
+        Of the instance.
+    seq, tokens
+        Number of the batch, and its tokens on each unit.
+    now
+        s.
+    setting
+        The scheduler's.
+    """
+    return _reckoned(view._replace(coming=(*view.coming, Coming(seq, now + setting.latency, tokens))), setting)
+
+
+def heard_token(view: View, seq: int, end: float, setting: ProtocolSetting) -> View:
+    """Return the view after a first token of batch `seq`, for which a pass ended at `end` s."""
+    if not (view.running and view.since < seq <= view.through and view.told == math.inf):
+        return view
+    return _reckoned(view._replace(told=end), setting)
+
+
+def heard_end(
+    view: View, event: EndForward, end: float, law: PassLaw, setting: ProtocolSetting
+) -> tuple[View, PassLaw]:
+    """Return view and law after the end of a pass was heard.
+
+    Parameters
+    ----------
+    view
+        Of the instance.
+    event
+        What was heard.
+    end
+        s, when the pass ended.
+    law
+        Learns from the pass, if it is the one that was reckoned with.
+    setting
+        The scheduler's.
+    """
+    if 0 < event.number <= view.number:
+        return view, law
+    newest = event.newest or event.seq
+    left = event.units or (event.remaining,)
+    expected = not event.number or not view.number or event.number == view.number + 1
+    if view.running and expected and event.seq == view.through and len(left) == len(view.left):
+        computed = list(view.left)
+        for batch in view.coming:
+            if batch.seq <= newest:
+                computed = [one + more for one, more in zip(computed, batch.tokens, strict=True)]
+        computed = [one - rest for one, rest in zip(computed, left, strict=True)]
+        if min(computed) >= 0:
+            law = law.after_pass(max(computed), event.seconds, end - view.began, end - view.ends, setting)
+    after = View(
+        left if len(left) == len(view.left) else view.left,
+        coming=tuple([batch for batch in view.coming if batch.seq > newest]),
+        closed=view.closed,
+        began=view.began,
+        free_since=end,
+        newest=newest,
+        through=view.through,
+        number=event.number,
+    )
+    return _reckoned(after, setting), law
