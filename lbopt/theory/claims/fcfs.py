@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from lbopt.theory.laws.load_law import load_law
 from lbopt.theory.laws.loglog import fitted_slope, slope
 from lbopt.theory.laws.prompt_law import PromptLaw
 from lbopt.theory.laws.slot_law import SlotLaw, slot_law, slot_law_seen
+from lbopt.theory.regime import PromptFleet, measured_in
 from lbopt.theory.verdict import Verdict
 
 #: Where the sharp form is claimed to be right, and to which share of the exact value.
@@ -29,81 +31,86 @@ _LAWS: tuple[Regime, ...] = ({"p": 0.2, "s_max": 8}, {"p": 0.02, "s_max": 100})
 _GRID: list[Regime] = [{"G": G, "B": B} for G in (2, 16, 256, 4096) for B in (16, 64, 256, 1024)]
 
 
-def measure_exact(
-    *, G: int = 16, B: int = 64, p: float = 0.2, s_max: int = 8, accuracy: float = 0.01, growth: str = "1", seed: int
-) -> list[Finding]:
-    """Sample FCFS until the standard error is about `accuracy` of the mean, and compare with the computed law.
+@dataclass(frozen=True, kw_only=True)
+class FirstComeFleet(PromptFleet):
+    """A fleet under FCFS."""
+
+    G: int = 16
+    B: int = 256
+    p: float = 0.2
+    s_max: int = 8
+
+    @property
+    def law(self) -> PromptLaw:
+        """Of the prompts."""
+        return PromptLaw.uniform(self.s_max)
+
+    def __str__(self) -> str:
+        """Return the fleet in the words of the report."""
+        return f"G={self.G}, B={self.B}, p={self.p:g}, {self.law.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledFleet(FirstComeFleet):
+    """A fleet under FCFS that is sampled.
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
     accuracy
         Standard error at which sampling ends, a share of the mean.
     growth
         Tokens that a running request gains in a step.
-    seed
-        Seed of the samples.
     """
-    _require("fcfs-exact", G, B, p, s_max)
-    require("fcfs-exact", 1e-4 <= accuracy <= 0.1, "an accuracy from 0.0001 to 0.1", f"accuracy is {accuracy}")
-    gained = Growth.parse(growth)
-    law = PromptLaw.uniform(s_max)
+
+    B: int = 64
+    accuracy: float = 0.01
+    growth: str = "1"
+
+    def require(self, claim: str) -> None:
+        """Refuse what the claim does not speak of."""
+        super().require(claim)
+        accurate = 1e-4 <= self.accuracy <= 0.1
+        require(claim, accurate, "an accuracy from 0.0001 to 0.1", f"accuracy is {self.accuracy}")
+
+
+@measured_in("fcfs-exact", SampledFleet)
+def measure_exact(at: SampledFleet, seed: int) -> list[Finding]:
+    """Sample FCFS until the standard error is about `accuracy` of the mean, and compare with the computed law."""
+    gained = Growth.parse(at.growth)
     computed = np.mean(  # first: a law that is too wide is refused before an hour of sampling
         [
-            load_law(slot_law_seen(law, p, gained.latest(phase)), B).expected_imbalance(G)
+            load_law(slot_law_seen(at.law, at.p, gained.latest(phase)), at.B).expected_imbalance(at.G)
             for phase in range(len(gained.cycle))
         ]
     )
-    sampled = mean_fcfs_imbalance(G, B, p, law, steps_for(G, p, accuracy), seed, gained)
+    sampled = mean_fcfs_imbalance(at.G, at.B, at.p, at.law, steps_for(at.G, at.p, at.accuracy), seed, gained)
     share = sampled.error / sampled.mean
-    grown = "" if growth == "1" else f", growth {growth}"
+    grown = "" if at.growth == "1" else f", growth {at.growth}"
     return [
         mean_finding(
             sampled,
             "=",
             float(computed),
-            regime=f"G={G}, B={B}, p={p:g}, {law.name}{grown}",
+            regime=f"{at}{grown}",
             quantity="mean imbalance of FCFS (tokens)",
             note=f"standard error {100 * share:.2f} % of the mean",
         )
     ]
 
 
-def measure_sharp(*, G: int = 16, B: int = 256, p: float = 0.2, s_max: int = 8, seed: int) -> list[Finding]:
-    """Compare the sharp form with the computed law; nothing is sampled.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
-    seed
-        Seed of the samples.
-    """
-    _require("fcfs-sharp", G, B, p, s_max)
-    law = PromptLaw.uniform(s_max)
-    slot = slot_law(law, p)
-    exact = load_law(slot, B).expected_imbalance(G)
-    sharp = _sharp(slot, G, B)
-    outside = _untrusted(G, B)
-    third, _ = third_term(G, slot)
-    if abs(third) / B > 0.75 * TRUSTED_SHARE:
-        outside.append(f"the term left out is {abs(third) / B:.2%} by itself")
+@measured_in("fcfs-sharp", FirstComeFleet)
+def measure_sharp(at: FirstComeFleet, seed: int) -> list[Finding]:
+    """Compare the sharp form with the computed law; nothing is sampled."""
+    slot = slot_law(at.law, at.p)
+    exact = load_law(slot, at.B).expected_imbalance(at.G)
+    sharp = _sharp(slot, at.G, at.B)
+    outside = _untrusted(at.G, at.B)
+    third, _ = third_term(at.G, slot)
+    if abs(third) / at.B > 0.75 * TRUSTED_SHARE:
+        outside.append(f"the term left out is {abs(third) / at.B:.2%} by itself")
     return [
         Finding(
-            regime=f"G={G}, B={B}, p={p:g}, {law.name}",
+            regime=str(at),
             quantity="sharp form (tokens) against the exact value",
             kind="computed",
             relation="=",
@@ -117,31 +124,16 @@ def measure_sharp(*, G: int = 16, B: int = 256, p: float = 0.2, s_max: int = 8, 
     ]
 
 
-def measure_sharp_rate(*, G: int = 16, B: int = 256, p: float = 0.2, s_max: int = 8, seed: int) -> list[Finding]:
-    """Compare B times the sharp form's relative error with the third term; nothing is sampled.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
-    seed
-        Seed of the samples.
-    """
-    _require("fcfs-sharp-rate", G, B, p, s_max)
-    law = PromptLaw.uniform(s_max)
-    slot = slot_law(law, p)
-    missed = B * (1 - _sharp(slot, G, B) / load_law(slot, B).expected_imbalance(G))
-    third, scale = third_term(G, slot)
-    outside = _untrusted(G, B)
+@measured_in("fcfs-sharp-rate", FirstComeFleet)
+def measure_sharp_rate(at: FirstComeFleet, seed: int) -> list[Finding]:
+    """Compare B times the sharp form's relative error with the third term; nothing is sampled."""
+    slot = slot_law(at.law, at.p)
+    missed = at.B * (1 - _sharp(slot, at.G, at.B) / load_law(slot, at.B).expected_imbalance(at.G))
+    third, scale = third_term(at.G, slot)
+    outside = _untrusted(at.G, at.B)
     return [
         Finding(
-            regime=f"G={G}, B={B}, p={p:g}, {law.name}",
+            regime=str(at),
             quantity="B times the sharp form's relative error less c, over the parts of c",
             kind="computed",
             relation="<=",
