@@ -60,6 +60,11 @@ def layers_of(config: MeasureConfig, backend: Backend) -> list[Layer]:
     return [layer_products(model_card(name), backend.itemsize) for name in config.layers] if wanted else []
 
 
+def today() -> str:
+    """Return the date that a result bears."""
+    return datetime.now(UTC).strftime("%Y-%m-%d")
+
+
 def measure(
     config: MeasureConfig, backend: Backend, progress: Progress, now: Callable[[], float] = time.monotonic
 ) -> Measurement:
@@ -87,7 +92,7 @@ def measure(
         device=backend.device,
         dtype=backend.dtype,
         machine=backend.account(),
-        date=datetime.now(UTC).strftime("%Y-%m-%d"),
+        date=today(),
     )
     rng, begin = np.random.default_rng(config.seed), now()
 

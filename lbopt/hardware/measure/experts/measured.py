@@ -6,7 +6,6 @@ import importlib
 import time
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from lbopt.exceptions import BackendUnavailableError, InputError
@@ -14,6 +13,7 @@ from lbopt.hardware.measure.experts.law import StepLaw, fit
 from lbopt.hardware.measure.experts.plan import Place, Sizes, places
 from lbopt.hardware.measure.experts.shape import DecoderShape
 from lbopt.hardware.measure.experts.sweep import Sweep, Timed
+from lbopt.hardware.measure.measurement import today
 from lbopt.hardware.measure.timing import Estimate
 from lbopt.hardware.measure.torch_device import TorchDevice
 
@@ -135,7 +135,7 @@ def measure_steps(
     if not 1 <= held <= shape.layers:
         raise InputError(f"layers is {held}; {model} has {shape.layers}")
     sweep = Sweep(shape, held, 2 * sizes.most_tokens, place.name)
-    found = StepTimes(shape, held, [], datetime.now(UTC).strftime("%Y-%m-%d"), place.account(), sweep.bandwidth())
+    found = StepTimes(shape, held, [], today(), place.account(), sweep.bandwidth())
     note(f"{held} of {shape.layers} layers in memory; a plain read reaches {found.plain_read / 1e12:.2f} TB/s")
     sweep.tune(sizes.requests)
     found.tiles = dict(getattr(sweep.parts, "tiles", {}))

@@ -3,8 +3,8 @@
 Two ways compute the same: `PlainParts`, plain torch in a wide type, which is the reference and runs anywhere, and
 `TritonParts`, kernels that read each active expert's weights once. Projections and attention are torch's own (cuBLAS,
 and the faster of cuDNN's and Flash's attention for each batch and context). Some kernels do more than those of engines
-(norms add the experts' outputs, one kernel turns heads and fills the cache), so that a step has 11 launches a layer
-where engines have 15 to 20: what is measured is a lower end of what launches cost.
+(norms add the experts' outputs, one kernel turns heads and fills the cache), so that a step has 11 or 12 launches a
+layer where engines have 15 to 20: what is measured is a lower end of what launches cost.
 """
 
 from __future__ import annotations
