@@ -3,7 +3,8 @@
 Right: eight threads begin and end requests on one router while another closes workers and exchanges tables; every
 decision of the log is compared with the naive one on the counts of its version. Quick: processor time of the deciding
 thread for `begin` and for `end`, counts given, 48 layers of 128 experts, all kept or those that a fit keeps, over
-decisions one after the other; and wall time of single decisions with two threads at once.
+decisions one after the other; and wall time of single decisions with two threads at once. Requests are others than
+those of the fit.
 """
 
 from __future__ import annotations
@@ -18,8 +19,21 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from lbopt.locality import ExpertActivity, LiveRouter, draw_workload, fit_routing, task_workload
+from lbopt.locality import (
+    ExpertActivity,
+    LiveRouter,
+    draw_activity,
+    draw_workload,
+    fit_routing,
+    language_workload,
+    task_workload,
+)
+from lbopt.locality.domains import draw_domains
 from tests.locality.live_log import TAU, replay, run_threads, tables
+
+TAU_TIMED = 0.1
+#: Parts in which processor time is taken, and blocks of each of two threads for wall time.
+PARTS, BLOCKS = 50, 20
 
 
 def right(decisions: int, threads: int) -> Table:
@@ -37,40 +51,41 @@ def right(decisions: int, threads: int) -> Table:
 
 
 @cache
-def activity() -> ExpertActivity:
-    """300 requests of a task workload at the size of the paper."""
-    return draw_workload(task_workload(requests=300, decode_steps=8), seed=1)[1]
+def drawn(kind: str) -> tuple[ExpertActivity, np.ndarray]:
+    """600 calibration requests of a workload at the size of the paper, and counts of 300 others of the same world."""
+    config = (task_workload if kind == "task" else language_workload)(requests=600, decode_steps=8)
+    world, activity = draw_workload(config, seed=1)
+    rng = np.random.default_rng(2)
+    return activity, draw_activity(world, draw_domains(np.array(config.shares), 300, rng), 256, 1, rng).counts
 
 
-def quick(workers: int, decisions: int, *, mask: bool) -> tuple[str, ...]:
+def quick(kind: str, workers: int, decisions: int, *, mask: bool) -> tuple[str, ...]:
     """Time decisions; the processor time of the thread alone, since others share the machine."""
-    counts = activity().counts
-    table = fit_routing(activity(), workers, mask=mask, starts=1).table
-    router = LiveRouter(table, 0.1)
+    activity, counts = drawn(kind)
+    table = fit_routing(activity, workers, mask=mask, starts=1).table
+    router = LiveRouter(table, TAU_TIMED)
     order = np.random.default_rng(1).integers(len(counts), size=decisions).tolist()
     for i in order[:1000]:
         router.end(router.begin(counts[i]).ticket)
-    live, best = [], [np.inf, np.inf]
-    for part in range(50):  # the best of fifty parts, and all of them
-        some = order[part::50]
+    live: list[int] = []
+    parts = []
+    for part in range(PARTS):  # a few hundred requests are in flight, as in a fleet
+        some = order[part::PARTS]
+        ended = live[: len(some) // 2]
         start = time.thread_time_ns()
-        for i in some:
-            placed = router.begin(counts[i])
-            live.append(placed.ticket)
+        live.extend(router.begin(counts[i]).ticket for i in some)
         middle = time.thread_time_ns()
-        for ticket in live:
+        for ticket in live[: len(ended) + len(some)]:
             router.end(ticket)
         end = time.thread_time_ns()
-        live.clear()
-        best = [min(best[0], (middle - start) / len(some)), min(best[1], (end - middle) / len(some))]
-    whole = time.thread_time_ns()
-    for i in order:
-        router.end(router.begin(counts[i]).ticket)
-    whole = (time.thread_time_ns() - whole) / decisions
+        ends = len(ended) + len(some)
+        del live[:ends]
+        parts.append(((middle - start) / len(some), (end - middle) / ends))
+    begin, end = np.array(parts).T / 1e3
     waits: list[list[int]] = [[], []]
 
     def serve(mine: list[int]) -> None:
-        for i in order[: decisions // 5]:
+        for i in order:
             before = time.perf_counter_ns()
             placed = router.begin(counts[i])
             mine.append(time.perf_counter_ns() - before)
@@ -81,10 +96,11 @@ def quick(workers: int, decisions: int, *, mask: bool) -> tuple[str, ...]:
         thread.start()
     for thread in pair:
         thread.join()
-    wall = np.quantile(np.concatenate(waits), [0.5, 0.99]) / 1e3
+    blocks = np.array([np.quantile(np.split(np.array(mine), BLOCKS), [0.5, 0.99], axis=1) for mine in waits]) / 1e3
+    p50, p99 = blocks[:, 0].min(), blocks[:, 1]
     return (
-        *(str(workers), str(table.layers.size), f"{best[0] / 1e3:.1f}", f"{best[1] / 1e3:.1f}", f"{whole / 1e3:.1f}"),
-        *(f"{wall[0]:.0f}", f"{wall[1]:.0f}"),
+        *(kind, str(workers), str(table.layers.size), f"{begin.min():.1f}", f"{np.median(begin):.1f}"),
+        *(f"{end.min():.1f}", f"{p50:.0f}", f"{p99.min():.0f}", f"{np.median(p99):.0f}"),
     )
 
 
@@ -98,18 +114,14 @@ def main() -> None:
     console = Console(width=160)
     if given.timed:
         table = Table(
-            "workers",
-            "layers kept",
-            "begin, best (us)",
-            "end, best (us)",
-            "begin and end, mean (us)",
-            "wall P50",
-            "P99",
+            *("workload", "workers", "layers kept", "begin, best part (us)", "median part", "end, best"),
+            *("wall P50, best block", "P99, best block", "P99, median block"),
             box=None,
         )
-        for workers in (16, 144):
-            for mask in (False, True):
-                table.add_row(*quick(workers, given.timed, mask=mask))
+        for kind in ("task", "language"):
+            for workers in (16, 144):
+                for mask in (True, False):
+                    table.add_row(*quick(kind, workers, given.timed, mask=mask))
         console.print(table)
     if given.decisions:
         console.print(right(given.decisions, given.threads))

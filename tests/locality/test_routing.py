@@ -13,6 +13,7 @@ from lbopt.exceptions import InputError
 from lbopt.kernels.locality.band import SCALE
 from lbopt.locality import TRANSFORMS, IdfTable, MoEShape, fit_idf, transformed
 from lbopt.locality.band_router import BandRouter
+from lbopt.locality.basis import Basis, basis_of
 from lbopt.locality.drift_reference import DriftReference
 from lbopt.locality.routing_table import RoutingTable
 
@@ -145,6 +146,79 @@ def test_fixed_point_keeps_its_bound():
         band = router._loaded.band()
         assert (band.least <= s + 1e-12).all() and (s - 1e-12 <= band.most).all()
         assert np.mean(band.least == band.most) < 0.5  # few cosines are taken twice
+
+
+def of_kinds(seed, K=40, kinds=4, L=3, E=32, requests=60):
+    """A table of workers of a few kinds, and requests of these kinds with their cosines."""
+    rng = np.random.default_rng(seed)
+    rates = rng.gamma(0.3, 8, size=(kinds, L, E))
+    counts = rng.poisson(rates[rng.integers(kinds, size=K + requests)] * rng.gamma(4, 0.25, size=(K + requests, L, E)))
+    centroids = unit(counts[:K].reshape(K, -1) + 0.5)
+    table = RoutingTable("", MoEShape(L, E, 8), "count", None, np.arange(L), centroids)
+    return table, counts[K:], table.similarities(counts[K:]), rng
+
+
+def with_rows(table, tau, rows):
+    """A router that bounds cosines by these rows of a basis."""
+    router = BandRouter(table, tau)
+    router._loaded._shared.update(rows._asdict())
+    return router
+
+
+@pytest.mark.parametrize("number", [0, 1, 3, 8, 24])
+@pytest.mark.parametrize("tau", [0.0, 0.05, 0.4])
+def test_a_basis_leaves_products_out_and_changes_no_decision(number, tau):
+    """Also where most workers are closed, so that those that were left out are asked after all."""
+    table, requests, near, rng = of_kinds(number)
+    router = with_rows(table, tau, basis_of(router_centroids(table), number=number))
+    plain = with_rows(table, tau, basis_of(router_centroids(table), number=0))
+    taken = 0
+    for request, s in zip(requests, near, strict=True):
+        for share in (1.0, 0.5, 0.1):
+            load, is_open = rng.integers(0, 3, 40), rng.random(40) < share
+            is_open[rng.integers(40)] = True
+            seen = np.where(is_open, s, -9)
+            band = np.flatnonzero(seen >= seen.max() - tau - 1e-12)
+            assert router.band(request, is_open).tolist() == plain.band(request, is_open).tolist() == band.tolist()
+            best = min(band, key=lambda k: (load[k], -s[k], k))
+            assert router.route(request, load, is_open) == best
+            if share == 1.0:
+                bounds = router._loaded.band()
+                assert (bounds.least <= s + 1e-12).all() and (s - 1e-12 <= bounds.most).all()
+                taken += bounds.taken.sum()
+    assert number > 0 or taken == 40 * len(requests)
+    assert tau == 0.4 or number < 3 or taken < 25 * len(requests)
+
+
+def router_centroids(table):
+    return BandRouter(table)._loaded._shared["centroids"]
+
+
+def test_bounds_hold_for_any_rows_whatever():
+    """Rows that are no basis of anything bound badly, and still bound."""
+    table, requests, near, rng = of_kinds(7)
+    centroids = router_centroids(table)
+    fixed = np.rint(unit(rng.standard_normal((5, centroids.shape[1]))) * SCALE).astype(np.int16)
+    rows = fixed / SCALE
+    parts = rng.standard_normal((40, 5)) / 3
+    left = centroids - parts @ rows
+    skew = np.array([np.linalg.norm(rows @ rows.T - np.eye(5))])
+    lengths = [np.linalg.norm(part, axis=1) for part in (parts, left, left @ rows.T)]
+    router = with_rows(table, 0.0, Basis(fixed, parts, *lengths, skew))
+    for request, s in zip(requests, near, strict=True):
+        assert router.band(request).tolist() == np.flatnonzero(s >= s.max() - 1e-12).tolist()
+        bounds = router._loaded.band()
+        assert (bounds.least <= s + 1e-12).all() and (s - 1e-12 <= bounds.most).all()
+
+
+def test_rows_are_taken_where_they_pay():
+    table, *_ = of_kinds(1)
+    centroids = router_centroids(table)
+    assert 2 <= len(basis_of(centroids, 0.8).basis) <= 12
+    rng = np.random.default_rng(0)
+    assert len(basis_of(unit(rng.standard_normal((30, 64))), 0.3).basis) == 0  # nothing in common
+    assert len(basis_of(np.zeros((3, 32))).basis) == 0  # no mass
+    assert len(basis_of(np.eye(1, 32)).basis) == 0  # one worker
 
 
 def test_what_fixed_point_cannot_tell_is_decided_as_in_float64():

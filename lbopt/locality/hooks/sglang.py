@@ -5,13 +5,15 @@ the experts of every token but the last, which is sampled and not computed: base
 `meta_info.routed_experts` of `/generate` and in `sglext.routed_experts` of the answer on OpenAI's paths. The manual has
 it as `sgl_ext` on each choice; both are read. A capturer takes the `topk_ids` of every layer in the forward pass and
 keeps them by the slots of the KV cache, so that tokens of cached prefixes are told too (`BaseTopkCapturer.capture`,
-`get_topk`; its child `RoutedExpertsCapturer` drops fused shared experts). Layers without experts are 0. SGLang's `ExpertDistributionRecorder` (`python/sglang/srt/eplb/expert_distribution.py`) serves the
-balancing of experts: its sums over passes tell no request from another.
+`get_topk`; its child `RoutedExpertsCapturer` drops fused shared experts). Layers without experts are 0. SGLang's
+`ExpertDistributionRecorder` (`python/sglang/srt/eplb/expert_distribution.py`) serves the balancing of experts: its sums
+over passes tell no request from another.
 
 With `routed_experts_start_len` an answer begins at a later token; such answers are refused here.
 
-Sources: https://github.com/sgl-project/sglang, `python/sglang/srt/entrypoints/openai/protocol.py` (`CompletionResponse`,
-`ChatCompletionRequest`) at commit 004c82e07d87 and `python/sglang/srt/layers/topk_capturer_base.py` at 6c07f302fe5d;
+Sources: `python/sglang/srt/entrypoints/openai/protocol.py` (`CompletionResponse`, `ChatCompletionRequest`) at commit
+004c82e07d87 and `python/sglang/srt/layers/topk_capturer_base.py` at 6c07f302fe5d of
+https://github.com/sgl-project/sglang;
 https://docs.sglang.io/docs/basic_usage/openai_api_completions.md (Returning Routed Experts),
 https://github.com/sgl-project/sglang/pull/12162, https://github.com/sgl-project/sglang/pull/24403.
 No version of SGLang itself was tried: tests use stand-ins of these forms.
