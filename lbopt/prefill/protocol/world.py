@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.prefill.protocol.claims import BrokenPromiseError
 from lbopt.prefill.protocol.engine import Engine
 from lbopt.prefill.protocol.faults import FaultPlan, Kind
 from lbopt.prefill.protocol.messages import (
@@ -34,7 +35,7 @@ from lbopt.prefill.protocol.messages import (
     WakeAt,
     Watchdog,
 )
-from lbopt.prefill.protocol.monitor import BrokenPromiseError, Monitor
+from lbopt.prefill.protocol.monitor import Monitor
 from lbopt.prefill.protocol.outcome import Outcome
 from lbopt.prefill.protocol.scheduler import TripleCheck
 from lbopt.prefill.protocol.state import initial_state
