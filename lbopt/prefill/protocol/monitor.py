@@ -2,7 +2,7 @@
 
 It keeps books of its own from events and actions alone: which batches are live, where each request is, since when the
 oldest wait, what the timers are set to. From the scheduler's state it takes the typical pass, the interval's due time
-and the claims to be checked.
+and the claims to be checked; the rest of what it claims is checked in `claims`.
 
 Safety, at every event
     an instance gets no batch while one is live at it (a batch retires when its end of pass or an empty poll that knew
@@ -61,7 +61,7 @@ from __future__ import annotations
 
 import math
 
-from lbopt.exceptions import LbOptError
+from lbopt.prefill.protocol.claims import BrokenPromiseError, Claims
 from lbopt.prefill.protocol.messages import (
     Action,
     ArmWatchdog,
@@ -87,10 +87,6 @@ from lbopt.prefill.protocol.state import Phase, SchedulerState
 SLACK = 1e-8
 #: Among the timers, that of the interval.
 _INTERVAL = -1
-
-
-class BrokenPromiseError(LbOptError):
-    """The scheduler did what the protocol forbids."""
 
 
 class Monitor:
@@ -128,6 +124,7 @@ class Monitor:
         self._named_newer = False
         self.tried: set[tuple[int, int, int]] = set()
         self.gone: dict[str | tuple[int, int], float] = {}
+        self.claims = Claims(setting)
 
     @property
     def gap(self) -> float:
@@ -206,6 +203,7 @@ class Monitor:
         self._check_instances(state, now)
         self._check_pace(before, state)
         self._check_head(before, event, state, actions)
+        self.claims.after(before, event, state, actions, sum(self.requeued.values()))
 
     def _enter(self, event: Event, now: float) -> None:
         self._named_newer = False

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.prefill.protocol.claims import BrokenPromiseError
 from lbopt.prefill.protocol.devices import NO_LIMIT, Devices
 from lbopt.prefill.protocol.engine import PassLoad
 from lbopt.prefill.protocol.faults import FaultPlan, Kind
@@ -44,7 +45,7 @@ from lbopt.prefill.protocol.messages import (
     WakeAt,
     Watchdog,
 )
-from lbopt.prefill.protocol.monitor import BrokenPromiseError, Monitor
+from lbopt.prefill.protocol.monitor import Monitor
 from lbopt.prefill.protocol.outcome import Outcome
 from lbopt.prefill.protocol.scheduler import TripleCheck
 from lbopt.prefill.protocol.state import SchedulerState, initial_state

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from lbopt.prefill.protocol import Phase, TripleCheck
-from lbopt.prefill.protocol.messages import Deliver
+from lbopt.prefill.protocol.messages import Deliver, Poll, Refuse, Send, WakeAt
 
 
 def _changed(state, instance, **changes):
@@ -242,6 +242,159 @@ class IsNeverImpatient(TripleCheck):
         return TripleCheck(replace(self.setting, patience=None)).try_dispatch(state, elapsed)
 
 
+class TrustsASuspect(TripleCheck):
+    """Puts nobody on trial."""
+
+    def try_dispatch(self, state, elapsed):
+        after, actions = super().try_dispatch(state, elapsed)
+        for g in range(len(after.instances)):
+            after = _changed(after, g, on_trial=False)
+        return after, actions
+
+
+class TrustsNobody(TripleCheck):
+    """Puts whoever gets a batch on trial, so that nobody who is busy counts as living."""
+
+    def try_dispatch(self, state, elapsed):
+        after, actions = super().try_dispatch(state, elapsed)
+        for action in actions:
+            if isinstance(action, Send):
+                after = _changed(after, action.instance, on_trial=True)
+        return after, actions
+
+
+class StaysSuspicious(TripleCheck):
+    """Hears a suspect, and goes on to suspect it."""
+
+    def ready(self, state, at, remaining):
+        return at if at.phase is Phase.SUSPECT else super().ready(state, at, remaining)
+
+
+class AsksNoSuspect(TripleCheck):
+    """Waits until a suspect says something by itself."""
+
+    def on_watchdog(self, state, instance):
+        after, actions = super().on_watchdog(state, instance)
+        return after, tuple(action for action in actions if not isinstance(action, Poll))
+
+
+class SparesTheSuspects(TripleCheck):
+    """Serves no suspect, also where nobody else is left."""
+
+    def next_target(self, state, elapsed):
+        g = super().next_target(state, elapsed)
+        return None if g is not None and state.instances[g].phase is Phase.SUSPECT else g
+
+
+class SkipsANumber(TripleCheck):
+    """Numbers the next batch two higher after a suspicion."""
+
+    def suspected(self, state, instance, at):
+        state, at = super().suspected(state, instance, at)
+        return state, at._replace(seq=at.seq + 1)
+
+
+class VoidsNothing(TripleCheck):
+    """Does not tell a suspect that its batches were given to others."""
+
+    def suspected(self, state, instance, at):
+        state, after = super().suspected(state, instance, at)
+        return state, after._replace(fence=at.fence)
+
+
+class NamesNoEpoch(TripleCheck):
+    """Sends batches for whatever epoch there is."""
+
+    def try_dispatch(self, state, elapsed):
+        after, actions = super().try_dispatch(state, elapsed)
+        return after, tuple(replace(one, epoch=0) if isinstance(one, Send) else one for one in actions)
+
+
+class CountsTheRemoved(TripleCheck):
+    """Reckons the interval of the whole fleet."""
+
+    def on_health_check(self, state, event):
+        after, _ = super().on_health_check(state, event)
+        return self.rearmed(after._replace(pace=after.pace.after_change(len(after.instances), self.setting)))
+
+
+class ReckonsFromNow(TripleCheck):
+    """Lets a new interval count from when it is known."""
+
+    def rearmed(self, state):
+        if self.setting.timer == "tick" or state.last_dispatch is None:
+            return state, ()
+        due = state.now + state.pace.interval
+        return state._replace(due=due), (WakeAt(due),)
+
+
+class CountsNoDuplicates(TripleCheck):
+    """Overlooks first tokens of requests that are done."""
+
+    def on_first_token(self, state, event):
+        after, actions = super().on_first_token(state, event)
+        return after._replace(counts=after.counts._replace(duplicates=0)), actions
+
+
+class CountsNobodyAgain(TripleCheck):
+    """Overlooks that requests were queued again."""
+
+    def suspected(self, state, instance, at):
+        after, at = super().suspected(state, instance, at)
+        return after._replace(counts=after.counts._replace(again=state.counts.again)), at
+
+
+class TurnsTheQueue(TripleCheck):
+    """Puts the youngest of those that were given up first."""
+
+    def suspected(self, state, instance, at):
+        after, at = super().suspected(state, instance, at)
+        return after._replace(ledger=after.ledger._replace(back=after.ledger.back[::-1])), at
+
+
+class MiscountsTokens(TripleCheck):
+    """Books one token more than a request has."""
+
+    def on_arrival(self, state, event):
+        return super().on_arrival(state, replace(event, tokens=event.tokens + 1))
+
+
+class RefusesWhatItSent(TripleCheck):
+    """Turns a request away that an instance has."""
+
+    def on_interval_tick(self, state):
+        after, actions = super().on_interval_tick(state)
+        sent = [request for request, entry in after.ledger.entries.items() if entry.holder is not None]
+        if not sent:
+            return after, actions
+        ledger = after.ledger.close(sent[0], "refused", self.setting.remembered)
+        return after._replace(ledger=ledger), (*actions, Refuse(sent[0]))
+
+
+class KnowsNoHealthChecks(TripleCheck):
+    """Removes nobody."""
+
+    def on_health_check(self, state, event):
+        return state, ()
+
+
+class ServesTheRemoved(TripleCheck):
+    """Sends to whoever's turn it is, removed or not."""
+
+    def next_target(self, state, elapsed):
+        removed = [g for g, at in enumerate(state.instances) if at.phase is Phase.REMOVED]
+        return removed[0] if removed and elapsed else super().next_target(state, elapsed)
+
+
+class GivesUpOnTheWay(TripleCheck):
+    """Suspects whoever has a first token on its way, without giving up what it has."""
+
+    def on_end_forward(self, state, event):
+        after, actions = super().on_end_forward(state, event)
+        at = after.instances[event.instance]
+        return (_changed(after, event.instance, phase=Phase.SUSPECT) if at.batches else after), actions
+
+
 DEFECTS = {
     IgnoresSeq: "gets batch|has retired",
     ResetsTheLedger: "the ledger says",
@@ -253,11 +406,11 @@ DEFECTS = {
     SubtractsAgain: "-1 tokens in flight",
     HasNoWatchdog: "rings",
     LosesAnEarlyWatchdog: "rings inf",
-    LosesAnEarlyTick: "interval's timer rings inf",
+    LosesAnEarlyTick: "interval's timer rings inf|no dispatch for",
     KeepsWhatItGaveUp: "still holds|stays in|the queue",
     ForgetsTheBatch: "which is lost",
-    IgnoresEpochs: "which is lost",
-    BelievesTheDead: "which is lost|is handed on",
+    IgnoresEpochs: r"which is lost|is sent \(batch",
+    BelievesTheDead: r"which is lost|is handed on|is sent \(batch",
     IgnoresGaps: "which is lost",
     IgnoresALowerNewest: "which is lost",
     WaitsForLostAnswers: "which has none",
@@ -267,6 +420,24 @@ DEFECTS = {
     TakesTheMean: "the typical pass is",
     StandsStillWithTheClock: "the scheduler's time is",
     ForgetsTheTimers: "rings",
-    PostponesForEver: "no dispatch for",
+    PostponesForEver: "the interval ends|no dispatch for",
     IsNeverImpatient: "waits for",
+    TrustsASuspect: "not on trial",
+    TrustsNobody: "on trial|goes to the suspect",
+    StaysSuspicious: "although it said",
+    AsksNoSuspect: "is not polled",
+    SparesTheSuspects: "no suspect of",
+    SkipsANumber: r"is sent \(batch|has retired",
+    VoidsNothing: r"is sent \(batch",
+    NamesNoEpoch: r"is sent \(batch",
+    CountsTheRemoved: "the interval is",
+    ReckonsFromNow: "the interval ends",
+    CountsNoDuplicates: "counted as a duplicate",
+    CountsNobodyAgain: "counted as queued again",
+    TurnsTheQueue: "is not who waits",
+    MiscountsTokens: "tokens, what was heard",
+    RefusesWhatItSent: "the ledger says",
+    KnowsNoHealthChecks: "which is lost|the health checks say otherwise",
+    ServesTheRemoved: "which is removed|is busy, the health checks",
+    GivesUpOnTheWay: "is suspected, and still holds|is suspected, although",
 }

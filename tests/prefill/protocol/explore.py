@@ -517,6 +517,7 @@ def _watching(monitor: Monitor) -> Monitor:
     for name, value in vars(monitor).items():
         if isinstance(value, dict | list | set):
             setattr(new, name, copy.copy(value))
+    new.claims = monitor.claims.copied()
     return new
 
 

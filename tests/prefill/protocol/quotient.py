@@ -36,8 +36,9 @@ The past
     The last dispatch matters only while the longest interval counts from it: beyond that, all are alike.
 
 The monitor is not in it: it watches the first path to each digest. Fields of the protocol that this module does not
-know are taken as they are: a new one makes more systems and hides none, unless it holds something of each instance, which
-a rotation would have to turn. `outlook` (dispatch `ahead`) does, and `explore` makes no quotient there.
+know are taken as they are: a new one makes more systems and hides none, unless it holds something of each instance,
+which a rotation would have to turn. Those that serve another option (see `EXTENSIONS`) decide nothing without it, and
+are left out then; with dispatch `ahead`, whose `outlook` holds something of each instance, `explore` makes no quotient.
 """
 
 from __future__ import annotations
@@ -74,6 +75,8 @@ def _names(kind: type) -> tuple[str, ...]:
     return kind._fields if hasattr(kind, "_fields") else tuple(one.name for one in fields(kind))
 
 
+#: Options with fields of their own, and their values without these.
+EXTENSIONS = {"allocation": None, "dispatch": "ready", "ready": "ended", "pace": "median", "target": "skip", "units": 1}
 #: The others, taken as they are.
 UNKNOWN = {kind: tuple(name for name in _names(kind) if name not in known.split()) for kind, known in KNOWN.items()}
 
@@ -121,7 +124,7 @@ def canonical(system, setting, polls: bool) -> tuple:
             k = (entry.holder[0] - state.turn) % count
             holder = k, ranks[k][entry.holder[1]]
         since = ledger.dispatches - entry.since if setting.patience is not None and holder == -1 else 0
-        books.append((entry.tokens, holder, since, *_unknown(entry)))
+        books.append((entry.tokens, holder, since, *_unknown(entry, setting)))
     timers = sorted(
         (which if which < 0 else (which - state.turn) % count, ahead(at, system.now))
         for which, at in system.timers.items()
@@ -132,11 +135,14 @@ def canonical(system, setting, polls: bool) -> tuple:
         if state.last_dispatch is not None:
             last = min(round(now - state.last_dispatch, 6), setting.longest_pass + setting.latency)
     lag = round(system.now + system.skew + state.ahead - now, 6) + 0.0
-    scheduler = state.pace.measured, round(state.pace.interval, 9), due, last, *_unknown(state), *_unknown(ledger)
+    more = *_unknown(state, setting), *_unknown(ledger, setting)
+    scheduler = state.pace.measured, round(state.pace.interval, 9), due, last, *more
     return parts, books, scheduler, timers, system.arrived, lag
 
 
-def _unknown(one) -> tuple:
+def _unknown(one, setting) -> tuple:
+    if all(getattr(setting, name, value) == value for name, value in EXTENSIONS.items()):
+        return ()
     return tuple(getattr(one, name) for name in UNKNOWN[type(one)])
 
 
@@ -147,6 +153,7 @@ class _Instance:
         self.at, self.engine = system.state.instances[g], system.engines[g]
         at, engine = self.at, self.engine
         self.name, self.entries, self.g = name, system.state.ledger.entries, g
+        self.setting = setting
         self.limited, self.asks = setting.batch_tokens is not None, polls or setting.idle_bypass
         self.held = [batch.seq for batch in at.batches]
         self.answered = max(at.fence, at.answered)
@@ -166,7 +173,7 @@ class _Instance:
                 epochs.add(what.epoch)
                 told = self._told(what)
                 numbers |= {told[2], *told[-1]}
-                said.append((what.epoch, *told, _unknown(what)))
+                said.append((what.epoch, *told, _unknown(what, self.setting)))
             elif kind == "poll":
                 if engine.up:
                     numbers.add(what)
@@ -177,7 +184,7 @@ class _Instance:
                     continue
                 numbers |= {what.seq, what.fence}
                 named = tuple((self._named(request, what.seq), system.tokens[request]) for request in what.requests)
-                to_engine.append(("batch", what.seq, what.fence, named, _unknown(what)))
+                to_engine.append(("batch", what.seq, what.fence, named, _unknown(what, self.setting)))
         self.rank = {number: rank for rank, number in enumerate(sorted({0, *numbers}))}
         self.epochs = {epoch: rank for rank, epoch in enumerate(sorted({0, *epochs}))}
         self.said, self.to_engine = said, to_engine
@@ -220,10 +227,10 @@ class _Instance:
             self.epochs[at.epoch],
             rank[at.acknowledged],
             rank[self.answered],
-            [(rank[batch.seq], ahead(batch.gone, now), *_unknown(batch)) for batch in at.batches],
+            [(rank[batch.seq], ahead(batch.gone, now), *_unknown(batch, self.setting)) for batch in at.batches],
             at.on_trial,
             ahead(at.armed, now),
-            *_unknown(at),
+            *_unknown(at, self.setting),
         )
         said = sorted(
             repr((self.epochs[epoch], kind, flags, rank[number], [rank[seq] for seq in seqs], more))
@@ -235,9 +242,8 @@ class _Instance:
         if not engine.up:
             return instance, self.nothing, said, 0
         place = {id(work): n for n, work in enumerate(engine.work)}
-        works = [
-            (rank[work.seq], self._named(work.request, work.seq), work.tokens, *_unknown(work)) for work in engine.work
-        ]
+        setting = self.setting
+        works = [(rank[w.seq], self._named(w.request, w.seq), w.tokens, *_unknown(w, setting)) for w in engine.work]
         running = -1 if engine.running is None else [(place[id(work)], tokens) for work, tokens in engine.running]
         body = (
             self.epochs[engine.epoch],
@@ -248,6 +254,6 @@ class _Instance:
             running,
             -1 if engine.running is None else rank[engine.pass_seq],
             ahead(end, true_now),
-            *_unknown(engine),
+            *_unknown(engine, setting),
         )
         return instance, self.nothing, said, body, to_engine

@@ -7,11 +7,11 @@ import pytest
 from immutables import Map
 from prefill.protocol.defects import DEFECTS
 from prefill.protocol.explore import explore
-from prefill.protocol.quotient import UNKNOWN, canonical, digest
+from prefill.protocol.quotient import EXTENSIONS, UNKNOWN, canonical, digest
 from prefill.protocol.schedules import UNTIL, draw
 
-from lbopt.prefill.protocol import BrokenPromiseError, ProtocolSetting
-from lbopt.prefill.protocol.state import initial_state
+from lbopt.prefill.protocol import BrokenPromiseError, ProtocolSetting, SchedulerState
+from lbopt.prefill.protocol.state import Counts, initial_state
 
 FOUND = (BrokenPromiseError, AssertionError)
 
@@ -138,6 +138,11 @@ def test_a_digest_tells_what_a_hash_does_not():
     assert digest((-1.0,)) != digest((-2.0,))
 
 
-def test_new_fields_of_the_protocol_are_looked_at():
-    """A field that `quotient` does not know is right, but slow: say there what it decides, and how it is renamed."""
-    assert {kind.__name__: names for kind, names in UNKNOWN.items() if names} == {}
+def test_fields_that_are_not_known_are_taken_as_they_are(monkeypatch):
+    """Unless they serve an option that is not used."""
+    plain = canonical(explore(1, 0)[1].start(0), ProtocolSetting(2), False)
+    monkeypatch.setitem(UNKNOWN, SchedulerState, ("counts",))
+    system = explore(1, 0)[1].start(0)
+    assert canonical(system, ProtocolSetting(2), False) == plain
+    monkeypatch.setitem(EXTENSIONS, "watchdog", 3.0)
+    assert Counts() in canonical(system, ProtocolSetting(2), False)[2]
