@@ -1,5 +1,7 @@
 """Pictures of a staggering study: time to first token against load and fleet, the waiting law, the limit of Table 1.
 
+Waits on the device are in `staggered_device`.
+
 Bars are 95 % intervals over seeds, where there are at least two.
 """
 
@@ -13,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from lbopt.report.figures import COLOURS, GREY, error_line, half_interval, panels_of
+from lbopt.report.staggered_device import device_figure
 from lbopt.report.staggered_service import SHOWN_BASELINES
 from lbopt.report.staggered_waits import exact_scaled, scaled_wait
 from lbopt.report.staggered_words import change_of, mean_of, share, short, values_of
@@ -46,6 +49,7 @@ def staggered_figures(outcome: StaggeredOutcome) -> dict[str, Figure]:
         "load": ("load", "contender", load_figure),
         "fleet": ("fleet", "contender", fleet_figure),
         "limit": ("limit", "contender", limit_figure),
+        "device": ("ahead", "contender", device_figure),
     }
     return {name: draw(outcome) for name, (item, key, draw) in drawn.items() if values_of(outcome, item, key)}
 

@@ -47,7 +47,7 @@ class Instance:
     fullest: int = 0  # tokens of the fullest unit in the running pass
     begun: int = 0
     predicted: float = math.inf  # end of the running pass, as the scheduler believes
-    closed: str = ""  # the pass to come gets nobody more, or those who fit: "shut", "ajar"
+    closed: str = ""  # the pass to come gets nobody, nobody until one comes, who fits: "shut", "full", "ajar"
     batch: str = "over"  # the last one: on its way, in the first pass that it could be in, over
 
     def __post_init__(self) -> None:
@@ -337,7 +337,7 @@ class Fleet:
 
     def send_ahead(self, now: float, came: bool) -> None:
         for instance in self.instances[: self.healthy]:
-            instance.closed = "ajar" if came and instance.closed else instance.closed
+            instance.closed = "ajar" if came and instance.closed == "full" else instance.closed
         misses = [miss for _, _, miss in self.known]
         squares = math.sqrt(sum(miss * miss for miss in misses) / len(misses)) if misses else 0.0
         margin = max(2.0**-10, self.margin * squares)
@@ -347,7 +347,7 @@ class Fleet:
             open_now: list[tuple[float, bool, float, int]] = []
             for g, instance in enumerate(self.instances[: self.healthy]):
                 room, sent = self.room_to_come(instance), self.sent_for_next(instance)
-                if instance.closed == "shut" or sent >= self.units * self.capacity or room == 0:
+                if instance.closed in ("shut", "full") or sent >= self.units * self.capacity or room == 0:
                     continue
                 arrives, end = now + self.latency, instance.predicted
                 fills = sum(r.length for r in waiting) >= room
@@ -375,10 +375,12 @@ class Fleet:
             start, _, _, g = min(open_now)
             instance = self.instances[g]
             self.last_start = max(self.last_start, start)
+            filled = instance.closed == "ajar" or sum(r.length for r in waiting) >= self.room_to_come(instance)
             if self.allocation == "backfill":
                 costs = [[r.cost(g, d) for d in range(self.units)] for r in waiting]
                 lengths = [r.length for r in waiting]
-                unit = backfill(self.to_come(instance), lengths, costs, self.chunk, math.inf if instance.closed else self.split)
+                split = math.inf if instance.closed else self.split
+                unit = backfill(self.to_come(instance), lengths, costs, self.chunk, split)
             else:
                 unit = self.in_arrival_order(waiting, instance)
             for r, d in zip(waiting, unit, strict=True):
@@ -390,7 +392,7 @@ class Fleet:
                 r.tokens = r.left = r.cost(g, d)
                 if self.latency == 0:
                     self.reach(r)
-            instance.closed = "shut" if None in unit else instance.closed
+            instance.closed = ("full" if filled else "shut") if None in unit else instance.closed
         self.look = math.inf
 
     def in_arrival_order(self, waiting: list[Request], instance: Instance) -> list[int | None]:

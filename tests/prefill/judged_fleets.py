@@ -44,10 +44,7 @@ def main():
             without = [min(measured(name, load, 0.0, rule, seed)[0] for rule in REFERENCE) for seed in seeds]
             for latency in LATENCIES[1:]:
                 runs = np.array(
-                    [
-                        [measured(name, load, latency, rule, seed) for rule in (*BASELINES, "ahead-10")]
-                        for seed in seeds
-                    ]
+                    [[measured(name, load, latency, rule, seed) for rule in (*BASELINES, "ahead-10")] for seed in seeds]
                 )
                 first, device = runs[..., 0], 1e3 * runs[..., 1].mean(axis=0)
                 better = first[:, : len(BASELINES)].min(axis=1)
@@ -55,8 +52,8 @@ def main():
                 half = 1.96 * change.std(ddof=1) / np.sqrt(change.size)
                 print(
                     f"{name} {1e3 * latency:.0f} ms {load:.0%}: {change.mean():+.1f} ± {half:.1f} %, worst seed "
-                    f"{change.max():+.1f} %, above in {(change > 0).sum()}; without a latency {bound.mean():+.1f} %; on "
-                    f"the device {device[0]:.0f} / {device[1]:.0f} / {device[2]:.0f} ms",
+                    f"{change.max():+.1f} %, above in {(change > 0).sum()}; without a latency {bound.mean():+.1f} %; "
+                    f"on the device {device[0]:.0f} / {device[1]:.0f} / {device[2]:.0f} ms",
                     flush=True,
                 )
 

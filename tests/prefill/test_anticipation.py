@@ -125,7 +125,7 @@ def test_what_one_unit_has_left_takes_nothing_from_the_others(allocation):
 
 @pytest.mark.parametrize(("late", "length", "passes"), [(0.9995, 3, 2), (0.9995, 4, 3), (1.0005, 3, 3)])
 def test_who_comes_after_a_batch_and_fits_beside_it_is_in_its_pass(late, length, passes):
-    """Two of 7 go a little more than 0.2 s before the end at 1.2 s and leave a third; then 3 tokens are free beside each of them."""
+    """Two of 7 go a little more than 0.2 s before the end at 1.2 s and leave a third; 3 tokens are free beside each."""
     requests = PrefillRequests([0.0, 0.1, 0.1, 0.1, late], [10, 7, 7, 7, length])
     setting = PrefillSetting(1, 2, "anticipating", "backfill", PassTime(1.0, 0.0), 10, latency=0.2, phases="free")
     run = simulate_prefill(requests, setting, seed=0)

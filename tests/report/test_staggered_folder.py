@@ -35,7 +35,7 @@ PICTURES = {
     "fleet": ("fleet",),
     "limit": ("limit",),
     "latency": (),
-    "ahead": (),
+    "ahead": ("device",),
     "split": (),
     "needs": (),
 }

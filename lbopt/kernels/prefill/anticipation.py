@@ -9,8 +9,8 @@ one is ours.
   for more. The scheduler knows what a pass holds when it starts, hence the predicted end. A set error is put on the
   predicted seconds: times (1 + error * z), with z standard normal.
 * Margin. A batch is to reach its instance so long before the predicted end: `margin` times the root of the mean square
-  of what the last W predictions missed, at least LEAST_MARGIN. Where the queue fills the pass to come it is FILLED times
-  that: who arrives later would find no room, so to be early costs little, and a miss costs a pass of what is left over.
+  of what the last W predictions missed, at least LEAST_MARGIN. Where the queue fills the pass it is FILLED times that:
+  who arrives later would find no room, so to be early costs little, and a miss costs a pass of what is left over.
 * Pass to come. Its load on a unit is what was sent there, less what the running pass computes. It starts by itself at
   the end of the running pass if anything was sent for it, or is left over; else when the first batch reaches it.
 * Window. An instance that will start by itself takes batches from (predicted end - margin - latency) on, until
@@ -21,7 +21,8 @@ one is ours.
   queue fills the pass, a later batch would be no better: it is sent a margin ahead, without spacing.
 * Whom. Among the instances in their window that have room, the one whose pass to come is predicted to start the
   soonest; one that runs nothing before others, then the one that has been free the longest. Later arrivals may follow
-  while the window is open; where the batch left some in the queue, only those who fit beside it (`TOPPED_UP`).
+  while the window is open. What it leaves in the queue closes it for that pass; but if the queue had filled the pass,
+  arrivals that fit beside the batch still go there, since a hole in such a pass is lost.
 * Room. Of each unit by itself: what one has beyond a chunk takes nothing from the others.
 * Misses. A batch that comes too late, because the pass ended before its predicted end, waits on the device for the pass
   after, and is part of the load of that one: no place is given away twice.
@@ -33,8 +34,8 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.codes import BACK_TO_BACK
 from lbopt.kernels.prefill.state import Setting, State
 
-#: `closed` of an instance: the pass to come takes nobody until somebody arrives; then those who fit beside its batch.
-CLOSED, TOPPED_UP = 1, 2
+#: `closed` of an instance: its pass to come gets nobody; nobody until somebody arrives; those who fit beside its batch.
+CLOSED, FULL, TOPPED_UP = 1, 2, 3
 #: Factor on the margin where the queue fills the pass.
 FILLED = 1.5
 #: s. A batch that is sent for the very end of a pass could miss it by the rounding of a sum.
@@ -120,7 +121,7 @@ def soonest(now: float, setting: Setting, state: State) -> int:
     chosen, first, timer = -1, np.inf, np.inf
     for g in range(healthy):
         instance = instances[g]
-        room = 0 if instance.closed == CLOSED else headroom(g, setting, state)
+        room = 0 if instance.closed in (CLOSED, FULL) else headroom(g, setting, state)
         if room == 0:
             continue
         fills = progress.queued >= room
@@ -160,10 +161,10 @@ def soonest(now: float, setting: Setting, state: State) -> int:
 
 @kernel
 def reopen(state: State) -> None:
-    """Let instances whose pass to come has its batch take those who fit beside it, since somebody arrived."""
+    """Let instances whose pass to come was filled take those who fit beside its batch, since somebody arrived."""
     instances = state.instances
     for g in range(state.progress.healthy):
-        if instances[g].closed == CLOSED:
+        if instances[g].closed == FULL:
             instances[g].closed = TOPPED_UP
 
 

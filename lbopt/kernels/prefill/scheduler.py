@@ -22,7 +22,7 @@ import numpy as np
 from lbopt.kernels.arrays import Floats, Record, Records
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.allocation import allocate, chooses, place
-from lbopt.kernels.prefill.anticipation import CLOSED, TOPPED_UP, headroom, reopen, soonest
+from lbopt.kernels.prefill.anticipation import CLOSED, FULL, TOPPED_UP, headroom, reopen, soonest
 from lbopt.kernels.prefill.codes import ANTICIPATING, JSQ, KEEP, POOLED, RANDOM, REFUSE, ROUND_ROBIN, TICK
 from lbopt.kernels.prefill.cost import cost, least_cost
 from lbopt.kernels.prefill.interval import next_tick, pass_ticks
@@ -102,10 +102,11 @@ def dispatch(now: float, arrived: bool, requests: Requests, setting: Setting, st
         progress.last_dispatch = now
         progress.ticks_waiting = 0
         progress.target = g + 1
+        filled = ahead and (state.instances[g].closed == TOPPED_UP or progress.queued >= headroom(g, setting, state))
         none = _send_batch(g, now, requests, setting, state) == 0
         if ahead:
             if progress.queue_head < progress.queue_tail:
-                state.instances[g].closed = CLOSED
+                state.instances[g].closed = FULL if filled else CLOSED
         elif none:
             if not pooled:
                 progress.timer = now + progress.interval
