@@ -193,5 +193,5 @@ def test_a_fault_is_given_once(prefill):
 
 
 def test_what_faults_do_not_go_with(prefill):
-    code, _, heard = prefill(*TINY, "-p", "anticipating", "--fault", "lose=0.1")
-    assert code == 2 and "anticipating" in heard
+    code, _, heard = prefill(*TINY, "-p", "pooled", "--queue-limit", 9, "--fault", "lose=0.1")
+    assert code == 2 and "queue_limit is 9" in heard
