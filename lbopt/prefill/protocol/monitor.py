@@ -457,7 +457,8 @@ class Monitor:
         self, before: SchedulerState, event: Event, state: SchedulerState, actions: tuple[Action, ...]
     ) -> None:
         if self.ahead_of_ends:
-            if state.ledger.waiting and self.joined and not self.timer:
+            heard_of = any(state.instances[g].ended < math.inf for g in self.joined)
+            if state.ledger.waiting and heard_of and not self.timer:
                 raise BrokenPromiseError(f"at {self.clock:g} s {state.ledger.queue} wait, and no timer is set")
             return
         if self.setting.allocation is not None:
