@@ -1,8 +1,8 @@
 """Sending ahead against round-robin and jsq with messages and faults, on the fleets that no choice was made on.
 
-``cd tests && python -m prefill.judged_messages --seeds 5 --out rows.jsonl`` writes a line for each run, seed by seed, and
-goes on where it was stopped; ``--show`` prints the table of what is there. The latency is the same both ways. A run has
-`PROMPTS` of an instance; the first tenth is dropped.
+``cd tests && python -m prefill.judged_messages --seeds 5 --out rows.jsonl`` writes a line for each run, seed by seed,
+and goes on where it was stopped; ``--show`` prints the table of what is there. The latency is the same both ways. A
+run has `PROMPTS` of an instance; the first tenth is dropped.
 
 With faults: one end of a pass in ten is lost, one pass in twenty takes twice as long, and instance 0 stops for 10 s at
 two fifths of the time, which is noticed after 1 s.
