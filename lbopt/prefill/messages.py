@@ -103,6 +103,12 @@ class MessageRun(PrefillRun):
 
 def protocol_setting(setting: PrefillSetting, messages: Messages) -> ProtocolSetting:
     """Return the scheduler's setting that does what `setting` says."""
+    if setting.queue_limit is not None:
+        raise InputError(
+            f"queue_limit is {setting.queue_limit}; a scheduler does not see who has begun, expected None with messages"
+        )
+    if setting.topology:
+        raise InputError("topology is given; with messages instances go by faults, expected crashes in the plan")
     policy = setting.dispatch
     held = not policy.immediate
     ahead = policy.code == codes.ANTICIPATING
@@ -148,7 +154,7 @@ def run_messages(
         What goes wrong, and how they talk.
     """
     begin = time.perf_counter()
-    _check(requests, setting)
+    _check(requests)
     world = world_of(requests, setting, seed, faults, messages)
     outcome = world.run(0.0, most_events=1000 * (len(requests) + 1000))
     columns, passes = _columns(world, requests, outcome), _passes(world)
@@ -193,15 +199,9 @@ def world_of(
     )
 
 
-def _check(requests: PrefillRequests, setting: PrefillSetting) -> None:
+def _check(requests: PrefillRequests) -> None:
     if requests.hits is not None:
         raise InputError("prompts have cached tokens; with messages nothing is cached, expected hits=None")
-    if setting.queue_limit is not None:
-        raise InputError(
-            f"queue_limit is {setting.queue_limit}; a scheduler does not see who has begun, expected None with messages"
-        )
-    if setting.topology:
-        raise InputError("topology is given; with messages instances go by faults, expected crashes in the plan")
 
 
 def _columns(world: World, requests: PrefillRequests, outcome: Outcome) -> dict[str, NDArray[Any]]:

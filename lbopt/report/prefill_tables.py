@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from lbopt.prefill.messages import MessageRun
 from lbopt.report import numbers
 from lbopt.studies.prefill import PrefillOutcome, RuleRun
 from lbopt.table import Table
@@ -46,6 +47,7 @@ def prefill_tables(outcome: PrefillOutcome) -> list[Table]:
         (str(one.rule), *(form(getattr(one.metrics, name)) for name, _, form in _INSTANCES)) for one in outcome.runs
     ]
     return [
+        *_what_went_wrong(outcome),
         Table(
             f"Time to first token: {len(traffic):,} prompts of {traffic.name}, {_rate(outcome)}",
             f"{setting.num_instances} instances of {setting.units_per_instance} units, {chunk}. The first tenth is "
@@ -61,6 +63,26 @@ def prefill_tables(outcome: PrefillOutcome) -> list[Table]:
             second,
         ),
     ]
+
+
+def _what_went_wrong(outcome: PrefillOutcome) -> list[Table]:
+    told = [(str(one.rule), one.run) for one in outcome.runs if isinstance(one.run, MessageRun)]
+    if not told:
+        return []
+    return [
+        Table(
+            f"Faults: {', '.join(outcome.config.faults)}",
+            "Stranded: never answered, and in no time below. Rules that bind on arrival send again only what a health "
+            "check takes away.",
+            ("rule", "stranded", "sent to a dead instance", "queued again", "computed twice", "watchdogs"),
+            [(name, *map(numbers.whole, _counts(run))) for name, run in told],
+        )
+    ]
+
+
+def _counts(run: MessageRun) -> tuple[int, ...]:
+    counts = run.outcome.state.counts
+    return run.stranded.size, run.sent_to_dead, counts.again, run.computed_twice, counts.faults
 
 
 def _rate(outcome: PrefillOutcome) -> str:

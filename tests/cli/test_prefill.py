@@ -158,3 +158,40 @@ def test_prompts_that_come_at_one_time_have_no_rate(prefill, at_one_time):
     code, _, heard = prefill(*at_one_time, "--rate", 10)
     assert code == 2
     assert "all arrivals of trace 'burst' are at one time" in heard
+
+
+def test_with_faults(prefill, here, rows_of):
+    words = (*TINY, "--load", 0.6, "-p", "jsq/least-loaded", "-p", "staggered:window=20")
+    code, shown, heard = prefill(*words, "--fault", "lose_batch=0.05", "--fault", "crash=0@2-5", "-o", "out")
+    assert code == 0, heard
+    assert "Faults: lose_batch=0.05, crash=0@2-5" in shown and "stranded" in shown
+    asked = json.loads((here / "out" / "run.json").read_text())["configuration"]
+    assert asked["faults"] == ["lose_batch=0.05", "crash=0@2-5"]
+    rules = {row["policy"]: row for row in rows_of("rules")}
+    assert int(rules["jsq"]["refused"]) > 0 and int(rules["staggered:window=20"]["refused"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("loose=0.1", "unknown fault 'loose'"),
+        ("lose=much", "is no number"),
+        ("crash=0", "no instance and times"),
+        ("crash=7@1-2", "instance 7"),
+        ("crash=0@2-1", "expected 0 <= start <= end"),
+        ("lose=2", "a probability"),
+    ],
+)
+def test_faults_that_are_none(prefill, word, said):
+    code, _, heard = prefill(*TINY, "--load", 0.6, "--fault", word)
+    assert code == 2 and said in heard
+
+
+def test_a_fault_is_given_once(prefill):
+    code, _, heard = prefill(*TINY, "--fault", "lose=0.1", "--fault", "lose=0.2")
+    assert code == 2 and "given twice" in heard
+
+
+def test_what_faults_do_not_go_with(prefill):
+    code, _, heard = prefill(*TINY, "-p", "pooled", "--queue-limit", 9, "--fault", "lose=0.1")
+    assert code == 2 and "queue_limit is 9" in heard

@@ -12,6 +12,8 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, make_prefill_policy
+from lbopt.prefill.messages import Messages, protocol_setting
+from lbopt.prefill.protocol.named_faults import faults_of
 from lbopt.spec import unknown
 from lbopt.studies.option import Option, Without
 from lbopt.studies.plain import from_plain, require_kinds
@@ -21,6 +23,10 @@ ARRIVALS = ("poisson", "trace")
 #: Share of the saturating rate at which prompts come, where no rate is given.
 DEFAULT_LOAD = 0.7
 DEFAULT_CHUNK = 3072
+#: How scheduler and instances talk where something goes wrong: one outlier moves no median, and polls find lost ends.
+MESSAGES = Messages(polls=1.0, pace="median")
+#: Fields that files of earlier versions do not have, and their values there.
+_LATER: dict[str, Any] = {"faults": ()}
 DEFAULT_RULES = (
     "round-robin",
     "jsq/least-loaded",
@@ -136,6 +142,8 @@ class PrefillConfig:
         Instances and passes; its policy and allocation are the rules'.
     seed
         Of gaps, phases and chance.
+    faults
+        What goes wrong on the way, as `faults_of` reads it; with one, rules run in the world of messages.
     """
 
     requests: Annotated[RequestSource, Without.of("train_share", "train_on")] = field(default_factory=RequestSource)
@@ -174,8 +182,19 @@ class PrefillConfig:
         default_factory=lambda: PrefillSetting(3, 8, pass_time=PassTime(), chunk_tokens=DEFAULT_CHUNK)
     )
     seed: Annotated[int, Option("First seed.", first=True)] = 0
+    faults: Annotated[
+        tuple[str, ...],
+        Option(
+            "What goes wrong, e.g. `lose=0.1` (ends of passes), `slow=0.05`, `crash=0@20-30` (instance, s); may be "
+            "given again.",
+            key="fault",
+            panel="Faults",
+            shown="none",
+        ),
+    ] = ()
 
     def __post_init__(self) -> None:
+        self._check_faults()
         if not self.rules:
             raise InputError("no rule given; expected at least one, e.g. staggered:window=50/pbaa")
         if self.arrivals not in ARRIVALS:
@@ -197,6 +216,17 @@ class PrefillConfig:
             if name in named:
                 raise InputError(f"rule '{name}' is named twice")
             named.add(name)
+
+    def _check_faults(self) -> None:
+        for outage in faults_of(self.faults).outages:
+            if outage.instance >= self.setting.num_instances:
+                raise InputError(
+                    f"a fault concerns instance {outage.instance}; expected 0 to {self.setting.num_instances - 1}"
+                )
+        if not self.faults:
+            return
+        for rule in map(Rule.of, self.rules):
+            protocol_setting(self.setting_of(rule), MESSAGES)
 
     def setting_of(self, rule: Rule) -> PrefillSetting:
         """Return the setting with the policy and allocation of a rule."""
@@ -222,13 +252,14 @@ class PrefillConfig:
         """Return the configuration as plain data."""
         data = {f.name: getattr(self, f.name) for f in fields(self)}
         setting = {name: value for name, value in self.setting.describe().items() if name not in _OF_RULES}
-        return data | {"requests": asdict(self.requests), "rules": list(self.rules), "setting": setting}
+        data |= {"requests": asdict(self.requests), "rules": list(self.rules), "setting": setting}
+        return {name: value for name, value in data.items() if name not in _LATER or value != _LATER[name]}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> PrefillConfig:
         """Rebuild a configuration."""
         parts = {"requests": RequestSource.of, "setting": _setting_of}
-        return from_plain(cls, data, what="prefill rules", source=source, parts=parts)
+        return from_plain(cls, data, what="prefill rules", source=source, parts=parts, later=_LATER)
 
 
 _OF_RULES = ("policy", "allocation")

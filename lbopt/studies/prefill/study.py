@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from lbopt.prefill import PrefillRun, simulate_prefill
-from lbopt.studies.prefill.config import PrefillConfig, Rule
+from lbopt.prefill import PrefillRequests, PrefillRun, simulate_prefill
+from lbopt.prefill.protocol.named_faults import faults_of
+from lbopt.studies.prefill.config import MESSAGES, PrefillConfig, Rule
 from lbopt.studies.prefill.outcome import PrefillOutcome, RuleRun
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.study import Study
@@ -27,7 +28,7 @@ def run_prefill(config: PrefillConfig, progress: Progress | None = None) -> Pref
     try:
         for text in config.rules:
             rule = Rule.of(text)
-            run = simulate_prefill(traffic, config.setting_of(rule), seed=config.seed)
+            run = _run(config, traffic, rule)
             outcome.runs.append(RuleRun(rule, run, run.metrics()))
             if note := _falls_behind(rule, run):
                 outcome.notes.append(note)
@@ -36,6 +37,13 @@ def run_prefill(config: PrefillConfig, progress: Progress | None = None) -> Pref
         outcome.interrupted = True
         outcome.notes.append(f"interrupted: {len(outcome.runs)} of {len(config.rules)} rules have ended")
     return outcome
+
+
+def _run(config: PrefillConfig, traffic: PrefillRequests, rule: Rule) -> PrefillRun:
+    setting = config.setting_of(rule)
+    if not config.faults:
+        return simulate_prefill(traffic, setting, seed=config.seed)
+    return simulate_prefill(traffic, setting, seed=config.seed, faults=faults_of(config.faults), messages=MESSAGES)
 
 
 def _falls_behind(rule: Rule, run: PrefillRun) -> str | None:
