@@ -63,9 +63,12 @@ def told(state: SchedulerState, event: EndForward | FirstToken, setting: Protoco
     g, outlook, end = event.instance, state.outlook, state.now - setting.way_back
     assert outlook is not None
     if isinstance(event, FirstToken):
-        view, law = heard_token(outlook.views[g], event.seq, end, setting), outlook.law
-    else:
-        view, law = heard_end(outlook.views[g], event, end, outlook.law, setting)
+        view = heard_token(outlook.views[g], event.seq, end, setting)
+        if view is outlook.views[g]:
+            return state
+        # Nothing is sent sooner for it: it counts at the first event after `moves`.
+        return state._replace(outlook=outlook.seeing(g, view, outlook.enough))
+    view, law = heard_end(outlook.views[g], event, end, outlook.law, setting)
     if view is outlook.views[g] and law is outlook.law:
         return state
     return state._replace(outlook=outlook.seeing(g, view)._replace(law=law))
@@ -110,7 +113,12 @@ def soonest(state: SchedulerState, setting: ProtocolSetting, timeout: float) -> 
     """
     outlook, instances, now = state.outlook, state.instances, state.now
     assert outlook is not None
-    living = [g for g, at in enumerate(instances) if at.lives and at.ended < math.inf]
+    ready, busy = Phase.READY, Phase.BUSY
+    living = [
+        g
+        for g, at in enumerate(instances)
+        if (at.phase is ready or (at.phase is busy and not at.on_trial)) and at.ended < math.inf
+    ]
     if not living:
         return _on_suspicion(state) if not any(at.lives for at in instances) else Look(None, math.inf)
     law, latency = outlook.law, setting.latency
@@ -122,7 +130,7 @@ def soonest(state: SchedulerState, setting: ProtocolSetting, timeout: float) -> 
     chosen, first, again, enough = None, math.inf, math.inf, NO_LIMIT
     for g in living:
         view = outlook.views[g]
-        if now < view.moves < again:
+        if not view.running and now < view.moves < again:
             again = view.moves
         if not view.room or (view.closed and view.waits):
             continue

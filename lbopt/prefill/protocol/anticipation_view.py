@@ -13,7 +13,7 @@ reckoned to be idle, so that no reckoning outlives the timer of whoever holds a 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lbopt.kernels.prefill.codes import NO_LIMIT
 from lbopt.prefill.protocol.anticipation_law import LEAST_MARGIN, PassLaw
@@ -88,7 +88,7 @@ class View(NamedTuple):
     @classmethod
     def idle(cls, setting: ProtocolSetting, now: float, newest: int = 0) -> View:
         """Return an instance that has nothing, and of which nothing is known."""
-        return _reckoned(cls((0,) * setting.units, free_since=now, newest=newest, through=newest), setting)
+        return _with(cls((0,) * setting.units, free_since=now, newest=newest, through=newest), setting)
 
 
 class Outlook(NamedTuple):
@@ -117,10 +117,10 @@ class Outlook(NamedTuple):
         """Return the outlook before the first event."""
         return cls((View.idle(setting, 0.0),) * setting.num_instances, PassLaw.cold(setting))
 
-    def seeing(self, instance: int, view: View) -> Outlook:
+    def seeing(self, instance: int, view: View, enough: int = 0) -> Outlook:
         """Return the outlook with another view of an instance."""
         views = (*self.views[:instance], view, *self.views[instance + 1 :])
-        return Outlook(views, self.law, self.last_start, min([one.moves for one in views]))
+        return Outlook(views, self.law, self.last_start, min([one.moves for one in views]), enough)
 
 
 def chunk_of(setting: ProtocolSetting) -> int:
@@ -128,22 +128,28 @@ def chunk_of(setting: ProtocolSetting) -> int:
     return setting.chunk or setting.batch_tokens or NO_LIMIT
 
 
-def _reckoned(view: View, setting: ProtocolSetting) -> View:
-    """Return the view with all that follows from the rest of it."""
-    load = view.left
-    if view.running:
-        load = tuple([left - taken for left, taken in zip(load, view.running, strict=True)])
-    for batch in view.coming:
-        load = tuple([one + more for one, more in zip(load, batch.tokens, strict=True)])
+def _with(view: View, setting: ProtocolSetting, **changes: Any) -> View:
+    """Return the view with changes, and with all that follows from them."""
+    left, running = changes.get("left", view.left), changes.get("running", view.running)
+    coming, free_since = changes.get("coming", view.coming), changes.get("free_since", view.free_since)
+    load = left
+    if running:
+        load = tuple([one - taken for one, taken in zip(load, running, strict=True)])
+    for batch in coming:
+        load = _sum(load, batch.tokens)
     chunk, total = chunk_of(setting), sum(load)
-    room = max(0, len(load) * chunk - total) if min(load) < chunk else 0
-    if view.running:
-        moves = view.told + setting.way_back + GRACE
-    elif any(view.left):
-        moves = view.free_since
+    if running:
+        moves = changes.get("told", view.told) + setting.way_back + GRACE
+    elif any(left):
+        moves = free_since
     else:
-        moves = max(view.free_since, view.coming[0].reach) if view.coming else math.inf
-    return view._replace(load=load, room=room, waits=total > 0, moves=moves)
+        moves = max(free_since, coming[0].reach) if coming else math.inf
+    room = max(0, len(load) * chunk - total) if min(load) < chunk else 0
+    return view._replace(**changes, load=load, room=room, waits=total > 0, moves=moves)
+
+
+def _sum(one: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple([a + b for a, b in zip(one, more, strict=True)])
 
 
 def moved(view: View, law: PassLaw, setting: ProtocolSetting) -> View:
@@ -154,11 +160,13 @@ def moved(view: View, law: PassLaw, setting: ProtocolSetting) -> View:
     left = view.left
     there = [batch for batch in view.coming if batch.reach <= start]
     for batch in there:
-        left = tuple([one + more for one, more in zip(left, batch.tokens, strict=True)])
+        left = _sum(left, batch.tokens)
     newest = there[-1].seq if there else view.newest
     chunk = chunk_of(setting)
     running = tuple([min(tokens, chunk) for tokens in left])
-    begun = view._replace(
+    return _with(
+        view,
+        setting,
         left=left,
         running=running,
         coming=view.coming[len(there) :],
@@ -170,7 +178,6 @@ def moved(view: View, law: PassLaw, setting: ProtocolSetting) -> View:
         since=view.through,
         told=math.inf,
     )
-    return _reckoned(begun, setting)
 
 
 def ended(view: View, end: float, setting: ProtocolSetting) -> View:
@@ -179,8 +186,10 @@ def ended(view: View, end: float, setting: ProtocolSetting) -> View:
     there = [batch for batch in view.coming if batch.reach <= end]
     number = view.number + 1 if view.number else 0
     for batch in there:
-        left = tuple([one + more for one, more in zip(left, batch.tokens, strict=True)])
-    rest = view._replace(
+        left = _sum(left, batch.tokens)
+    return _with(
+        view,
+        setting,
         left=left,
         running=(),
         coming=view.coming[len(there) :],
@@ -190,10 +199,9 @@ def ended(view: View, end: float, setting: ProtocolSetting) -> View:
         number=number,
         told=math.inf,
     )
-    return _reckoned(rest, setting)
 
 
-def sent(view: View, seq: int, tokens: tuple[int, ...], now: float, setting: ProtocolSetting) -> View:
+def sent(view: View, seq: int, tokens: tuple[int, ...], closed: bool, now: float, setting: ProtocolSetting) -> View:
     """Return the view after a batch left.
 
     Parameters
@@ -202,19 +210,20 @@ def sent(view: View, seq: int, tokens: tuple[int, ...], now: float, setting: Pro
         Of the instance.
     seq, tokens
         Number of the batch, and its tokens on each unit.
-    now
-        s.
+    closed, now
+        Whether it is the last one for the pass to come; s.
     setting
         The scheduler's.
     """
-    return _reckoned(view._replace(coming=(*view.coming, Coming(seq, now + setting.latency, tokens))), setting)
+    coming = (*view.coming, Coming(seq, now + setting.latency, tokens))
+    return _with(view, setting, coming=coming, closed=closed)
 
 
 def heard_token(view: View, seq: int, end: float, setting: ProtocolSetting) -> View:
     """Return the view after a first token of batch `seq`, for which a pass ended at `end` s."""
     if not (view.running and view.since < seq <= view.through and view.told == math.inf):
         return view
-    return _reckoned(view._replace(told=end), setting)
+    return view._replace(told=end, moves=end + setting.way_back + GRACE)
 
 
 def heard_end(
@@ -244,18 +253,20 @@ def heard_end(
         computed = list(view.left)
         for batch in view.coming:
             if batch.seq <= newest:
-                computed = [one + more for one, more in zip(computed, batch.tokens, strict=True)]
+                computed = list(_sum(tuple(computed), batch.tokens))
         computed = [one - rest for one, rest in zip(computed, left, strict=True)]
         if min(computed) >= 0:
             law = law.after_pass(max(computed), event.seconds, end - view.began, end - view.ends, setting)
-    after = View(
-        left if len(left) == len(view.left) else view.left,
+    after = _with(
+        view,
+        setting,
+        left=left if len(left) == len(view.left) else view.left,
+        running=(),
         coming=tuple([batch for batch in view.coming if batch.seq > newest]),
-        closed=view.closed,
-        began=view.began,
+        ends=math.inf,
         free_since=end,
         newest=newest,
-        through=view.through,
         number=event.number,
+        told=math.inf,
     )
-    return _reckoned(after, setting), law
+    return after, law

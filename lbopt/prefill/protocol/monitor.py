@@ -46,10 +46,9 @@ Served within
 Batches sent ahead (`dispatch` ``ahead``)
     More than one batch may be live at an instance: what it was sent for the pass to come while one runs. The deadline
     of a BUSY one is at most 2 k P from when its first live batch was sent, or from what was last heard of its passes or
-    in answer: k P until the batch can begin, and the watchdog. If it passes, all batches come back, also those that were
-    sent later. There is no interval, and
-    instead of *no idle head*: while a request waits a timer is set. In the proofs an end of a pass counts like a
-    dispatch: while requests wait, one of both comes at least every
+    in answer: k P until the batch can begin, and the watchdog. If it passes, all batches come back, also those that
+    were sent later. There is no interval, and instead of *no idle head*: while a request waits a timer is set. In the
+    proofs an end of a pass counts like a dispatch: while requests wait, one of both comes at least every
         gap = 2 k P + P + L + e.
     For who gets nothing is SUSPECT while another lives, or is reckoned to have something for the pass to come. It then
     holds a request and is BUSY, or has a deadline k P from what was last heard; or it waits for the spacing of starts,
@@ -455,7 +454,8 @@ class Monitor:
         self, before: SchedulerState, event: Event, state: SchedulerState, actions: tuple[Action, ...]
     ) -> None:
         if self.ahead_of_ends:
-            if state.ledger.waiting and self.joined and not self.timer:
+            heard_of = any(state.instances[g].ended < math.inf for g in self.joined)
+            if state.ledger.waiting and heard_of and not self.timer:
                 raise BrokenPromiseError(f"at {self.clock:g} s {state.ledger.queue} wait, and no timer is set")
             return
         if self.setting.allocation is not None:

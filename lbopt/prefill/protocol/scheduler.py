@@ -94,16 +94,19 @@ class TripleCheck:
             state = counted(state, clock_steps=1)._replace(ahead=state.now - event.time)
         else:
             state = state._replace(now=now)
-        if state.outlook is not None:
+        if state.outlook is None:
+            elapsed = any(self.interval_elapsed(state, one) for one in events)
+        else:
+            elapsed = any(isinstance(one, IntervalTick) for one in events)
             outlook = settled(state.outlook, state.now, False, self.setting)
             state = state if outlook is state.outlook else state._replace(outlook=outlook)
-        before, elapsed = state, any(self.interval_elapsed(state, one) for one in events)
+        before = state
         state, actions = self._heard(state, events[0])
         for one in events[1:]:
             state, more = self._heard(state, one)
             actions = (*actions, *more)
         if state.outlook is not None:
-            state, sent = self.send_ahead(before, state, any(isinstance(one, IntervalTick) for one in events))
+            state, sent = self.send_ahead(before, state, elapsed)
             actions = (*actions, *sent)
         elif state.ledger.waiting:
             if self.units is None:
@@ -490,33 +493,35 @@ class TripleCheck:
             return state, ()  # as at the last look
         if not state.ledger.waiting and not outlook.enough and state.due == math.inf:
             return state, ()
-        state, actions, again = self.look_ahead(state)
+        state, actions, again, enough = self.look_ahead(state)
         assert state.outlook is not None
         outlook = settled(state.outlook, state.now, True, setting)
         if outlook is not state.outlook:
             # The ends of passes that begin now are predicted now.
             state, again = state._replace(outlook=outlook), state.now
             if setting.latency:
-                state, more, again = self.look_ahead(state)
+                state, more, again, enough = self.look_ahead(state)
                 actions = (*actions, *more)
             # Without a latency a batch for the pass to come would be in the one that begins: it is sent after that.
         if not state.ledger.waiting:
-            assert state.outlook is not None
-            return state._replace(due=math.inf, outlook=state.outlook._replace(enough=0)), actions
-        if again < math.inf:
+            again, enough = math.inf, 0
+        elif again < math.inf:
             actions = (*actions, WakeAt(again))
+        outlook = state.outlook
+        assert outlook is not None
+        if enough != outlook.enough:
+            return state._replace(due=again, outlook=outlook._replace(enough=enough)), actions
         return (state if again == state.due else state._replace(due=again)), actions
 
-    def look_ahead(self, state: SchedulerState) -> tuple[SchedulerState, tuple[Action, ...], float]:
-        """Send batches as long as it is somebody's turn; returns also when to look again."""
+    def look_ahead(self, state: SchedulerState) -> tuple[SchedulerState, tuple[Action, ...], float, int]:
+        """Send batches as long as it is somebody's turn; returns also when, and for how many tokens, to look again."""
         actions: tuple[Action, ...] = ()
-        again = math.inf
+        again, enough = math.inf, 0
         while state.ledger.waiting:
             g, again, start, enough = soonest(state, self.setting, self.setting.timeout(state.pace.typical))
             outlook = state.outlook
             assert outlook is not None
             if g is None:
-                state = state._replace(outlook=outlook._replace(enough=enough))
                 break
             view = outlook.views[g]
             units: tuple[int, ...] = ()
@@ -530,15 +535,18 @@ class TripleCheck:
                 tokens[units[k] if units else 0] += state.ledger.entries[request].tokens
             state, sent = self.hand_over(state, g, requests, units, refused)
             actions = (*actions, *sent)
-            assert state.outlook is not None
+            closed = state.ledger.waiting > 0
             if requests:
-                view = with_batch(view, state.instances[g].seq, tuple(tokens), state.now, self.setting)
-            view = view._replace(closed=state.ledger.waiting > 0)
-            outlook = state.outlook.seeing(g, view)
-            state = state._replace(outlook=outlook._replace(last_start=max(outlook.last_start, start)))
+                view = with_batch(view, state.instances[g].seq, tuple(tokens), closed, state.now, self.setting)
+            else:
+                view = view._replace(closed=closed)
+            outlook = outlook._replace(last_start=max(outlook.last_start, start))
+            state = state._replace(outlook=outlook.seeing(g, view))
             if not (requests or refused or view.waits):
-                break  # a rule that leaves an empty instance empty
-        return state, actions, again
+                # A rule that leaves an empty instance empty: the next event asks it again, or an interval later.
+                again, enough = min(again, state.now + state.pace.interval), 0
+                break
+        return state, actions, again, enough
 
     def hand_over(
         self,

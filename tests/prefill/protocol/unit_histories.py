@@ -21,12 +21,14 @@ RULES = ("round-robin", "least-loaded", "longest-first", "pbaa", "pbaa:whole=yes
 UNTIL = 6.0
 
 
-def draw_units(seed: int, scheduler: type[TripleCheck] = TripleCheck) -> World:
+def draw_units(seed: int, scheduler: type[TripleCheck] = TripleCheck, dispatch: str = "ready") -> World:
     """A history, ready to go: one in three with moments, which no monitor watches."""
     rng = np.random.default_rng([seed, 2604])
     count, units, chunk = int(rng.integers(1, 4)), int(rng.integers(1, 4)), int(rng.choice([20, 60, 100]))
     capacity = int(rng.integers(1, 4)) if rng.random() < 0.3 else None
     engine = str(rng.choice(["work-conserving", "work-conserving", "back-to-back"]))
+    if dispatch == "ahead":
+        capacity, engine = None, "work-conserving"
     timer = str(rng.choice(["spacing", "tick", "lattice", "none"]))
     timer = "lattice" if engine == "back-to-back" and timer == "tick" else timer
     back = rng.choice([None, 0.0, 0.1])
@@ -49,6 +51,7 @@ def draw_units(seed: int, scheduler: type[TripleCheck] = TripleCheck) -> World:
         engine=engine,
         announced=announced,
         patience=None if rng.random() < 0.7 else int(rng.integers(0, 6)),
+        dispatch=dispatch,
     )  # fmt: skip
     requests = int(rng.integers(3, 12))
     arrivals = [(float(at), int(rng.integers(1, 150))) for at in np.sort(rng.random(requests) * 0.7 * UNTIL)]
@@ -65,8 +68,8 @@ def draw_units(seed: int, scheduler: type[TripleCheck] = TripleCheck) -> World:
     )
 
 
-def run_and_check(seed: int) -> World:
-    world = draw_units(seed)
+def run_and_check(seed: int, dispatch: str = "ready") -> World:
+    world = draw_units(seed, dispatch=dispatch)
     outcome = world.run(UNTIL)
     check_outcome(outcome, len(world.plan.lapses))
     return world
@@ -77,12 +80,13 @@ def main() -> None:
     parser.add_argument("count", type=int)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--dispatch", default="ready")
     given = parser.parse_args()
     broken, events, counts, closest = 0, 0, Counter(), 0.0
     began = time.process_time()
     for seed in range(given.first, given.first + given.count):
         try:
-            world = run_and_check(seed)
+            world = run_and_check(seed, given.dispatch)
         except (BrokenPromiseError, AssertionError) as error:
             broken += 1
             print(f"seed {seed}: {str(error)[:300]}", flush=True)
