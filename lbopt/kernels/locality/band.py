@@ -286,7 +286,19 @@ def _bound(band: Band, inverse: float, tau: float) -> None:
 
 @kernel
 def _bound_open(band: Band, inverse: float, tau: float, is_open: Bools) -> float:
-    """Set bounds in fixed point of all open workers that may be in their band; returns the greatest lower bound."""
+    """Set bounds in fixed point of all open workers that may be in their band; returns the greatest lower bound.
+
+    Parameters
+    ----------
+    band
+        With bounds of all cosines.
+    inverse
+        1 / length of the signature.
+    tau
+        Width of the band, in cosines.
+    is_open
+        bool (K,), whether the worker takes requests.
+    """
     least, most, taken = band.least, band.most, band.taken
     top = -2.0
     for k in range(least.size):
@@ -308,7 +320,7 @@ def _bound_by_basis(band: Band, inverse: float) -> int:
     for j in range(R):
         seen[j] = _fixed_product(band.basis[j], band.rounded)
         square += seen[j] * seen[j]
-    length, skew = np.sqrt(square), band.skew[0]
+    length, skew = np.sqrt(square), band.skew.max()
     off = _rounding_of(band, inverse) * np.sqrt(1.0 + skew)  # |p - B s| at most
     beside = np.sqrt(max(0.0, 1.0 - square + square * skew + 2.0 * length * off))
     greatest, first = -3.0, 0
