@@ -5,7 +5,7 @@ import math
 from prefill.protocol.story import Story
 
 from lbopt.prefill.protocol import InstanceState, Phase, ProtocolSetting, initial_state
-from lbopt.prefill.protocol.messages import EndForward, PollAnswer
+from lbopt.prefill.protocol.messages import EndForward, HealthCheck, PollAnswer
 from lbopt.prefill.protocol.reconcile import compared
 from lbopt.prefill.protocol.state import Batch
 
@@ -39,6 +39,14 @@ def test_a_newer_epoch_has_nothing_and_is_not_known_to_be_empty():
     story.hear(PollAnswer(0.3, 0, 0, 1, epoch=8))
     at = story.at()
     assert (at.in_flight, at.backlog, at.known_empty, at.on_trial, at.fence) == (0, 0, False, False, 1)
+
+
+def test_who_comes_back_is_not_known_to_be_empty():
+    """What it may still have is void, and unknown: it gets nothing before the interval has elapsed."""
+    story = Story(idle_bypass=True)
+    story.arrive(0.0)
+    story.hear(HealthCheck(0.1, 0, False), HealthCheck(0.2, 0, True))
+    assert (story.at().known_empty, story.at().on_trial, story.sent) == (False, False, [])
 
 
 def test_of_the_oldest_batch_something_is_left():
