@@ -7,6 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullLocator
 
 from lbopt.report.figures import COLOURS, GREY, error_line, panels_of
 from lbopt.report.staggered_words import mean_of, values_of
@@ -46,6 +47,9 @@ def device_figure(outcome: StaggeredOutcome) -> Figure:
                     loads = [100 * load for load, _ in points]
                     error_line(axes, [value for _, value in points], x=loads, color=colour, markersize=3.5, **style)
             axes.set(yscale="log", ylim=(_LEAST if row else None, _BEYOND * most if most else None))
+            axes.yaxis.set_major_locator(LogLocator(subs=(1.0,) if row else (1.0, 2.0, 5.0)))
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_locator(NullLocator())
             if row:
                 axes.set_xlabel("load (% of saturation)")
             else:
