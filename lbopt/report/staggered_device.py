@@ -30,8 +30,8 @@ _LEAST = 1e-3
 
 def device_figure(outcome: StaggeredOutcome) -> Figure:
     """Return a column a class: time to first token above, wait on the device below; a line a rule and latency."""
-    fleets = [name for name in values_of(outcome, "ahead", "fleet") if name in PLACES]
-    fleets = fleets or values_of(outcome, "ahead", "fleet")[:3]
+    measured = [str(name) for name in values_of(outcome, "ahead", "fleet")]
+    fleets = [name for name in measured if name in PLACES] or measured[:3]
     figure, panels = panels_of(2, len(fleets), 7.0)
     latencies = sorted(float(value) for value in values_of(outcome, "ahead", "latency"))
     for column, fleet in enumerate(fleets):
@@ -53,7 +53,7 @@ def device_figure(outcome: StaggeredOutcome) -> Figure:
             if row:
                 axes.set_xlabel("load (% of saturation)")
             else:
-                axes.set_title(str(fleet), fontsize=10, loc="left")
+                axes.set_title(fleet, fontsize=10, loc="left")
             if column == 0:
                 axes.set_ylabel(said)
     handles = [Line2D([], [], color=colour, label=rule) for rule, colour in _RULES.items()]
