@@ -47,7 +47,17 @@ class Look(NamedTuple):
 
 
 def settled(outlook: Outlook, now: float, by_now: bool, setting: ProtocolSetting) -> Outlook:
-    """Return the outlook after what is reckoned to happen before `now`, or by it."""
+    """Return the outlook after what is reckoned to happen.
+
+    Parameters
+    ----------
+    outlook
+        Before.
+    now, by_now
+        s, and whether what happens at this very time is meant too, not only what happens before.
+    setting
+        The scheduler's.
+    """
     if outlook.moves > now or (outlook.moves == now and not by_now):
         return outlook
     views, law = outlook.views, outlook.law
