@@ -48,7 +48,7 @@ Batches sent ahead (`dispatch` ``ahead``)
     of a BUSY one is at most 2 k P from when its first live batch was sent, or from what was last heard of its passes or
     in answer: k P until the batch can begin, and the watchdog. If it passes, all batches come back, also those that
     were sent later. There is no interval, and instead of *no idle head*: while a request waits a timer is set. In the
-    proofs an end of a pass and a first token count like a dispatch: while requests wait, one of them comes at least every
+    proofs an end of a pass and a first token count like a dispatch: while requests wait, one of them comes every
         gap = 2 k P + P + L + e.
     For who gets nothing is SUSPECT while another lives, or is reckoned to have something for the pass to come. It then
     holds a request and is BUSY, or has a deadline k P from what was last heard; or it waits for the spacing of starts,
