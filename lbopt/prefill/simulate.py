@@ -6,7 +6,7 @@ The compiled loop in `kernels.prefill` does the work and comes back when its row
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,42 +36,12 @@ from lbopt.prefill.run import PrefillRun
 from lbopt.prefill.setting import ENGINES, PrefillSetting
 
 if TYPE_CHECKING:
-    from lbopt.prefill.messages import MessageRun, Messages
+    from lbopt.prefill.messages import Messages
     from lbopt.prefill.protocol.faults import FaultPlan
 
 ROWS_PER_CHUNK = 65_536
 #: Deviations of predicted pass times that are drawn; after so many passes they come again.
 DEVIATIONS = 65_536
-
-
-@overload
-def simulate_prefill(
-    requests: PrefillRequests | Trace, setting: PrefillSetting, *, seed: int, keep_units: bool = False
-) -> PrefillRun: ...
-
-
-@overload
-def simulate_prefill(
-    requests: PrefillRequests | Trace,
-    setting: PrefillSetting,
-    *,
-    seed: int,
-    keep_units: bool = False,
-    faults: FaultPlan,
-    messages: Messages | None = None,
-) -> MessageRun: ...
-
-
-@overload
-def simulate_prefill(
-    requests: PrefillRequests | Trace,
-    setting: PrefillSetting,
-    *,
-    seed: int,
-    keep_units: bool = False,
-    faults: FaultPlan | None = None,
-    messages: Messages,
-) -> MessageRun: ...
 
 
 def simulate_prefill(
@@ -97,7 +67,7 @@ def simulate_prefill(
         Keep the tokens of every unit in every pass, column ``of_unit`` of the passes.
     faults, messages
         What goes wrong, and how scheduler and instances talk. Where one is given, the run is in the world of messages,
-        with the same instances and rules, and is a `MessageRun`. It takes some 100 times as long.
+        with the same instances and rules, and a `MessageRun` is returned. It takes some 100 times as long.
     """
     begin = time.perf_counter()
     if isinstance(requests, Trace):

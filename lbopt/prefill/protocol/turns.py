@@ -83,7 +83,15 @@ def next_turn(
 
 
 def is_ready(at: InstanceState, now: float, setting: ProtocolSetting, units: Units) -> bool:
-    """Return whether an instance may get a batch."""
+    """Return whether an instance may get a batch.
+
+    Parameters
+    ----------
+    at, now
+        The instance, and the time, s.
+    setting, units
+        Of the scheduler.
+    """
     if at.phase is not Phase.READY or at.ended == math.inf or not units.has_room(at, now):
         return False
     if not runs(at, now, setting):

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lbopt.prefill import PassTime, PrefillSetting, simulate_prefill
-from lbopt.prefill.messages import MessageRun, Messages
+from lbopt.prefill import PassTime, PrefillSetting
+from lbopt.prefill.messages import MessageRun, Messages, run_messages
 from lbopt.prefill.protocol.faults import FaultPlan, Outage
 from lbopt.studies.staggered.contenders import RULES
 from lbopt.studies.staggered.places import PLACES, UNITS, most_rate
@@ -101,13 +101,7 @@ def measure(*, place: str, faults: str, instances: int, requests: int, version: 
                 chunk_tokens=PLACES[place].chunk,
                 latency=trouble.latency,
             )
-            run = simulate_prefill(
-                traffic,
-                setting,
-                seed=seed,
-                faults=trouble.plan(start),
-                messages=Messages(polls=1.0, pace="median"),
-            )
+            run = run_messages(traffic, setting, seed, trouble.plan(start), Messages(polls=1.0, pace="median"))
             keys: dict[str, Key] = {"place": place, "faults": faults, "load": load, "contender": contender}
             rows.append((keys, values_of(run, start, start + trouble.outage)))
     return rows
