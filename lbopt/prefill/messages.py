@@ -114,7 +114,7 @@ def protocol_setting(setting: PrefillSetting, messages: Messages) -> ProtocolSet
     ahead = policy.code == codes.ANTICIPATING
     if ahead and policy.error:
         raise InputError(
-            f"policy '{policy.name}' has an error of {policy.error}; expected 0, since with messages predictions err anyway"
+            f"policy '{policy.name}' has an error of {policy.error}; expected 0: predictions by messages err anyway"
         )
     return ProtocolSetting(
         setting.num_instances,

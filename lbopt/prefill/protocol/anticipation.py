@@ -47,7 +47,17 @@ class Look(NamedTuple):
 
 
 def settled(outlook: Outlook, now: float, by_now: bool, setting: ProtocolSetting) -> Outlook:
-    """Return the outlook after what is reckoned to happen before `now`, or by it."""
+    """Return the outlook after what is reckoned to happen.
+
+    Parameters
+    ----------
+    outlook
+        Before.
+    now, by_now
+        s, and whether what happens at this very time is meant too, not only what happens before.
+    setting
+        The scheduler's.
+    """
     if outlook.moves > now or (outlook.moves == now and not by_now):
         return outlook
     views, law = outlook.views, outlook.law
@@ -88,7 +98,9 @@ def reviewed(before: SchedulerState, state: SchedulerState, setting: ProtocolSet
             outlook = outlook._replace(enough=0)
         if was.ended == math.inf and at.ended < math.inf and outlook.views[g].is_idle:
             outlook = outlook.seeing(g, View.idle(setting, state.now - setting.way_back, at.seq))
-        if at.batches or at.phase is Phase.BUSY or outlook.views[g].is_idle:
+        # It said so, or the end of its pass is overdue, while its answer came.
+        empty = at.known_empty or (at.phase is Phase.READY and state.counts.faults > before.counts.faults)
+        if outlook.views[g].is_idle or not (empty or not (at.batches or at.phase is Phase.BUSY)):
             continue
         outlook = outlook.seeing(g, View.idle(setting, state.now - setting.way_back, at.seq))
     return state if outlook is state.outlook else state._replace(outlook=outlook)

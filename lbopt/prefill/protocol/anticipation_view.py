@@ -118,7 +118,15 @@ class Outlook(NamedTuple):
         return cls((View.idle(setting, 0.0),) * setting.num_instances, PassLaw.cold(setting))
 
     def seeing(self, instance: int, view: View, enough: int = 0) -> Outlook:
-        """Return the outlook with another view of an instance."""
+        """Return the outlook with another view of an instance.
+
+        Parameters
+        ----------
+        instance, view
+            Whose, and the view.
+        enough
+            See `Outlook`.
+        """
         views = (*self.views[:instance], view, *self.views[instance + 1 :])
         return Outlook(views, self.law, self.last_start, min([one.moves for one in views]), enough)
 
@@ -220,7 +228,17 @@ def sent(view: View, seq: int, tokens: tuple[int, ...], closed: bool, now: float
 
 
 def heard_token(view: View, seq: int, end: float, setting: ProtocolSetting) -> View:
-    """Return the view after a first token of batch `seq`, for which a pass ended at `end` s."""
+    """Return the view after a first token.
+
+    Parameters
+    ----------
+    view
+        Of the instance.
+    seq, end
+        Of which batch, and when the pass ended that it comes from, s.
+    setting
+        The scheduler's.
+    """
     if not (view.running and view.since < seq <= view.through and view.told == math.inf):
         return view
     return view._replace(told=end, moves=end + setting.way_back + GRACE)

@@ -48,7 +48,7 @@ Batches sent ahead (`dispatch` ``ahead``)
     of a BUSY one is at most 2 k P from when its first live batch was sent, or from what was last heard of its passes or
     in answer: k P until the batch can begin, and the watchdog. If it passes, all batches come back, also those that
     were sent later. There is no interval, and instead of *no idle head*: while a request waits a timer is set. In the
-    proofs an end of a pass counts like a dispatch: while requests wait, one of both comes at least every
+    proofs an end of a pass and a first token count like a dispatch: while requests wait, one of them comes every
         gap = 2 k P + P + L + e.
     For who gets nothing is SUSPECT while another lives, or is reckoned to have something for the pass to come. It then
     holds a request and is BUSY, or has a deadline k P from what was last heard; or it waits for the spacing of starts,
@@ -241,6 +241,8 @@ class Monitor:
         self.epoch[g] = max(self.epoch[g], epoch)
 
     def _retire(self, event: EndForward | PollAnswer | FirstToken, now: float) -> None:
+        if self.ahead_of_ends and not isinstance(event, PollAnswer):
+            self.last_cycle = now
         if event.instance not in self.live:
             return
         batch, ends = self.live[event.instance][0], isinstance(event, EndForward)
@@ -253,11 +255,10 @@ class Monitor:
             self._renew(event.instance, event.seq, now)
 
     def _renew(self, g: int, seq: int, now: float) -> None:
-        """An instance that is sent batches ahead got on: its deadline is later, and the head waits no more for it."""
+        """An instance that is sent batches ahead got on: its deadline is later."""
         if self.ahead_of_ends and seq <= self.live[g][0]:
             newest, due, by = self.live[g]
             self.live[g] = newest, due, max(by, now + self.setting.timeout(self.largest_pass))
-            self.last_cycle = now
 
     def _left(self, event: EndForward | PollAnswer | FirstToken, now: float) -> None:
         """Note the batches of which the instance says that nothing is left."""

@@ -45,7 +45,15 @@ class Units:
         return tokens < self.count * self.chunk and (not tokens or self._depth(at, now) < self.count * self.capacity)
 
     def batch(self, state: SchedulerState, g: int, load: tuple[int, ...] = ()) -> Batched:
-        """Return the batch that instance `g` gets now; `load` of each unit, empty = what it was said to have left."""
+        """Return the batch that an instance gets now.
+
+        Parameters
+        ----------
+        state, g
+            The state, and the instance.
+        load
+            Tokens of each unit; empty = what it was said to have left.
+        """
         at = state.instances[g]
         room = self.count * self.chunk - sum(load or left(at))
         places = self.count * self.capacity - self._depth(at, state.now)
