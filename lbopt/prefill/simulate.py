@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError, LbOptError
 from lbopt.kernels.arrays import record, records
 from lbopt.kernels.prefill import codes
-from lbopt.kernels.prefill.anticipation import LEAST_MARGIN
 from lbopt.kernels.prefill.state import (
     FINISHED,
     INSTANCE,
@@ -204,7 +203,7 @@ def _fresh_state(n: int, setting: PrefillSetting, seed: int) -> State:
     progress.last_dispatch = -np.inf
     progress.mean_pass = progress.law_seconds = mean_pass
     progress.last_start = -np.inf
-    progress.margin = LEAST_MARGIN
+    progress.margin = codes.LEAST_MARGIN
     progress.interval = (mean_pass + setting.latency) / N if policy.interval is None else policy.interval
     pooled = n if not policy.immediate else 0
     status, queues, instances = records(n, STATUS), records(N * D, QUEUE), records(N, INSTANCE)

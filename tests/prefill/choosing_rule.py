@@ -13,7 +13,7 @@ from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, Simulation
 CALLS = []
 
 
-def allocate(code, parameters, length, hits, deferred, batch, g, turn, chunk, load, key, unit):
+def allocate(code, parameters, length, hits, deferred, batch, g, turn, chunk, load, tops_up, key, unit):
     CALLS.append((batch.tolist(), load.tolist()))
     for k in sorted(range(batch.size), key=lambda k: -length[batch[k]]):
         d = int(np.argmin(load))

@@ -22,9 +22,9 @@ GENUINE = allocation.allocate
 def compared(flags, kept, seen):
     """Return an `allocate` that calls the genuine one and compares; `kept` counts deferrals by itself."""
 
-    def allocate(code, parameters, length, hits, deferred, batch, g, turn, chunk, load, key, unit):
+    def allocate(code, parameters, length, hits, deferred, batch, g, turn, chunk, load, tops_up, key, unit):
         before, batch = load.copy(), batch.copy()
-        GENUINE(code, parameters, length, hits, deferred, batch, g, turn, chunk, load, key, unit)
+        GENUINE(code, parameters, length, hits, deferred, batch, g, turn, chunk, load, tops_up, key, unit)
         cached = hits[batch, g] if flags["cache"] else None
         pending = [kept[i] > 0 for i in batch.tolist()]
         wanted, _ = naive_pbaa(

@@ -31,15 +31,8 @@ one is ours.
 import numpy as np
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.prefill.codes import BACK_TO_BACK
+from lbopt.kernels.prefill.codes import BACK_TO_BACK, CLOSED, FILLED, FULL, LEAST_MARGIN, TOPPED_UP
 from lbopt.kernels.prefill.state import Setting, State
-
-#: `closed` of an instance: its pass to come gets nobody; nobody until somebody arrives; those who fit beside its batch.
-CLOSED, FULL, TOPPED_UP = 1, 2, 3
-#: Factor on the margin where the queue fills the pass.
-FILLED = 1.5
-#: s. A batch that is sent for the very end of a pass could miss it by the rounding of a sum.
-LEAST_MARGIN = 2.0**-10
 
 
 @kernel

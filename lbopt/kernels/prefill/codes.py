@@ -27,5 +27,13 @@ REFUSE = -2
 WORK_CONSERVING = 0  # an idle instance starts when somebody is there
 BACK_TO_BACK = 1  # a pass starts when one ends, even with nobody in it
 
+#: Of an instance's pass to come, where batches are sent ahead: it takes a batch; nobody; nobody until somebody arrives;
+#: those who fit beside its batch.
+OPEN, CLOSED, FULL, TOPPED_UP = range(4)
+#: Factor on the margin where the queue fills the pass.
+FILLED = 1.5
+#: s. A batch that is sent for the very end of a pass could miss it by the rounding of a sum.
+LEAST_MARGIN = 2.0**-10
+
 #: A limit that nobody reaches; 4096 units of it still fit into 63 bits.
 NO_LIMIT = 2**50

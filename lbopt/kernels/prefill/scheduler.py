@@ -22,8 +22,20 @@ import numpy as np
 from lbopt.kernels.arrays import Floats, Record, Records
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.allocation import allocate, chooses, place
-from lbopt.kernels.prefill.anticipation import CLOSED, FULL, TOPPED_UP, headroom, reopen, soonest
-from lbopt.kernels.prefill.codes import ANTICIPATING, JSQ, KEEP, POOLED, RANDOM, REFUSE, ROUND_ROBIN, TICK
+from lbopt.kernels.prefill.anticipation import headroom, reopen, soonest
+from lbopt.kernels.prefill.codes import (
+    ANTICIPATING,
+    CLOSED,
+    FULL,
+    JSQ,
+    KEEP,
+    POOLED,
+    RANDOM,
+    REFUSE,
+    ROUND_ROBIN,
+    TICK,
+    TOPPED_UP,
+)
 from lbopt.kernels.prefill.cost import cost, least_cost
 from lbopt.kernels.prefill.interval import next_tick, pass_ticks
 from lbopt.kernels.prefill.sending import send

@@ -52,7 +52,7 @@ INSTANCE = np.dtype(
         ("batch", np.int64),  # of the last one: 1: sent, 2: the first pass runs that it could be in, 0: that has ended
         ("fullest", np.int64),  # tokens of the fullest unit in the running pass
         ("begun", np.int64),  # passes that began
-        ("closed", np.int64),  # of the pass to come: see `anticipation.CLOSED`
+        ("closed", np.int64),  # of the pass to come: OPEN, CLOSED, FULL or TOPPED_UP
         ("started", np.float64),  # s, the running pass
         ("predicted_end", np.float64),  # s, of the running pass; infinity before the first one
         ("free_since", np.float64),  # s

@@ -17,8 +17,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from lbopt.kernels.prefill.codes import NO_LIMIT
-from lbopt.prefill.protocol.anticipation_law import LEAST_MARGIN
+from lbopt.kernels.prefill.codes import CLOSED, FILLED, FULL, LEAST_MARGIN, NO_LIMIT, TOPPED_UP
 from lbopt.prefill.protocol.anticipation_view import Outlook, View, heard_end, heard_token, moved
 from lbopt.prefill.protocol.messages import EndForward, FirstToken
 from lbopt.prefill.protocol.setting import ProtocolSetting
@@ -106,6 +105,14 @@ def reviewed(before: SchedulerState, state: SchedulerState, setting: ProtocolSet
     return state if outlook is state.outlook else state._replace(outlook=outlook)
 
 
+def reopened(outlook: Outlook) -> Outlook:
+    """Return the outlook after somebody arrived: passes to come that are filled take who fits beside their batch."""
+    for g, view in enumerate(outlook.views):
+        if view.closed == FULL:
+            outlook = outlook.seeing(g, view._replace(closed=TOPPED_UP))
+    return outlook
+
+
 def begins(state: SchedulerState, instance: int, timeout: float) -> float:
     """Return when the pass begins that a batch is sent for now, s: by a watchdog's time from now at the latest."""
     assert state.outlook is not None
@@ -144,20 +151,22 @@ def soonest(state: SchedulerState, setting: ProtocolSetting, timeout: float) -> 
         view = outlook.views[g]
         if not view.running and now < view.moves < again:
             again = view.moves
-        if not view.room or (view.closed and view.waits):
+        if not view.room or (view.closed in (CLOSED, FULL) and view.waits):
             continue
-        runs, opens = bool(view.running), now
+        runs, opens, fills = bool(view.running), now, queued >= view.room
+        early = (FILLED * margin if fills else margin) + latency
         start = max(view.ends, reach) if runs else reach
         if view.waits:
             if runs:
                 if view.began + latency <= view.ends:
                     if reach > view.ends:
                         continue
-                    opens = view.ends - margin - latency
+                    opens = view.ends - early
+                    enough = enough if fills else min(enough, view.room)
             elif latency > 0:
                 continue
-        elif queued >= view.room:
-            opens = view.ends - margin - latency if runs else now
+        elif fills:
+            opens = view.ends - early if runs else now
         else:
             opens = (max(view.ends - LEAST_MARGIN, due) if runs else due) - latency
             enough = min(enough, view.room)

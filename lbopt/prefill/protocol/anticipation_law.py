@@ -19,10 +19,9 @@ import math
 from operator import mul
 from typing import NamedTuple
 
+from lbopt.kernels.prefill.codes import LEAST_MARGIN
 from lbopt.prefill.protocol.setting import ProtocolSetting
 
-#: s. A batch that is sent for the very end of a pass could miss it by the rounding of a sum.
-LEAST_MARGIN = 2.0**-10
 AGREE, NEAR, TRUSTED = 2.0, 4.0, 8
 
 

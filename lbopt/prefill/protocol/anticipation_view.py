@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from lbopt.kernels.prefill.codes import NO_LIMIT
-from lbopt.prefill.protocol.anticipation_law import LEAST_MARGIN, PassLaw
+from lbopt.kernels.prefill.codes import LEAST_MARGIN, NO_LIMIT, OPEN
+from lbopt.prefill.protocol.anticipation_law import PassLaw
 from lbopt.prefill.protocol.messages import EndForward
 from lbopt.prefill.protocol.setting import ProtocolSetting
 
@@ -50,7 +50,7 @@ class View(NamedTuple):
     waits
         Whether anything is there or on the way for the pass to come, so that it begins by itself.
     closed
-        Whether the pass to come gets no more batches.
+        Whether the pass to come gets more batches: OPEN, CLOSED, FULL or TOPPED_UP.
     began, ends, free_since
         s: the running pass, its predicted end (infinity = none runs), and the end of the last one.
     newest, through, since
@@ -69,7 +69,7 @@ class View(NamedTuple):
     load: tuple[int, ...] = ()
     room: int = 0
     waits: bool = False
-    closed: bool = False
+    closed: int = OPEN
     began: float = 0.0
     ends: float = math.inf
     free_since: float = 0.0
@@ -145,15 +145,16 @@ def _with(view: View, setting: ProtocolSetting, **changes: Any) -> View:
         load = tuple([one - taken for one, taken in zip(load, running, strict=True)])
     for batch in coming:
         load = _sum(load, batch.tokens)
-    chunk, total = chunk_of(setting), sum(load)
+    chunk = chunk_of(setting)
     if running:
         moves = changes.get("told", view.told) + setting.way_back + GRACE
     elif any(left):
         moves = free_since
     else:
         moves = max(free_since, coming[0].reach) if coming else math.inf
-    room = max(0, len(load) * chunk - total) if min(load) < chunk else 0
-    return view._replace(**changes, load=load, room=room, waits=total > 0, moves=moves)
+    # What a unit has beyond a chunk takes nothing from the others.
+    room = sum([chunk - tokens for tokens in load if tokens < chunk])
+    return view._replace(**changes, load=load, room=room, waits=any(load), moves=moves)
 
 
 def _sum(one: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
@@ -178,7 +179,7 @@ def moved(view: View, law: PassLaw, setting: ProtocolSetting) -> View:
         left=left,
         running=running,
         coming=view.coming[len(there) :],
-        closed=False,
+        closed=OPEN,
         began=start,
         ends=start + law.predicted(max(running), setting),
         newest=newest,
@@ -209,7 +210,7 @@ def ended(view: View, end: float, setting: ProtocolSetting) -> View:
     )
 
 
-def sent(view: View, seq: int, tokens: tuple[int, ...], closed: bool, now: float, setting: ProtocolSetting) -> View:
+def sent(view: View, seq: int, tokens: tuple[int, ...], closed: int, now: float, setting: ProtocolSetting) -> View:
     """Return the view after a batch left.
 
     Parameters
@@ -219,7 +220,7 @@ def sent(view: View, seq: int, tokens: tuple[int, ...], closed: bool, now: float
     seq, tokens
         Number of the batch, and its tokens on each unit.
     closed, now
-        Whether it is the last one for the pass to come; s.
+        Whether the pass to come gets more; s.
     setting
         The scheduler's.
     """

@@ -134,8 +134,8 @@ class Ledger(NamedTuple):
             room -= entry.tokens
         return tuple(taken)
 
-    def dispatch(self, requests: tuple[int, ...], holder: tuple[int, int]) -> Ledger:
-        """Move requests from the queue to a holder; all others in the queue were left behind."""
+    def dispatch(self, requests: tuple[int, ...], holder: tuple[int, int], counts: bool = True) -> Ledger:
+        """Move requests from the queue to a holder; if that `counts`, all others in the queue were left behind."""
         tokens, orders = 0, []
         with self.entries.mutate() as entries:
             for request in requests:
@@ -159,7 +159,7 @@ class Ledger(NamedTuple):
             self.arrived,
             tuple(pair for pair in self.back if _waits(moved, pair)) if self.back else (),
             self.waiting - len(requests),
-            self.dispatches + 1,
+            self.dispatches + counts,
             self.past,
             self.finished,
             self.number_finished,

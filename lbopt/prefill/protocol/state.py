@@ -254,3 +254,9 @@ def initial_state(setting: ProtocolSetting) -> SchedulerState:
     at = InstanceState(ended=math.inf if setting.announced else 0.0)
     outlook = Outlook.cold(setting) if setting.dispatch == "ahead" else None
     return SchedulerState((at,) * setting.num_instances, Ledger(), cold_pace(setting), outlook=outlook)
+
+
+def with_instance(state: SchedulerState, instance: int, at: InstanceState) -> SchedulerState:
+    """Return the state with another state of one instance."""
+    instances = (*state.instances[:instance], at, *state.instances[instance + 1 :])
+    return state._replace(instances=instances)

@@ -44,7 +44,14 @@ class Units:
         tokens = sum(left(at))
         return tokens < self.count * self.chunk and (not tokens or self._depth(at, now) < self.count * self.capacity)
 
-    def batch(self, state: SchedulerState, g: int, load: tuple[int, ...] = ()) -> Batched:
+    def batch(
+        self,
+        state: SchedulerState,
+        g: int,
+        load: tuple[int, ...] = (),
+        room: int | None = None,
+        tops_up: bool = False,
+    ) -> Batched:
         """Return the batch that an instance gets now.
 
         Parameters
@@ -53,9 +60,13 @@ class Units:
             The state, and the instance.
         load
             Tokens of each unit; empty = what it was said to have left.
+        room
+            Tokens for which there is room; None = a chunk of each unit less the load of all.
+        tops_up
+            Whether the pass that this is for has got a batch before.
         """
         at = state.instances[g]
-        room = self.count * self.chunk - sum(load or left(at))
+        room = self.count * self.chunk - sum(load or left(at)) if room is None else room
         places = self.count * self.capacity - self._depth(at, state.now)
         shown: list[int] = []
         lengths: list[int] = []
@@ -67,7 +78,7 @@ class Units:
             lengths.append(entry.tokens)
             kept.append(state.ledger.dispatches - entry.since)
             room -= entry.tokens
-        unit = self.placed(at, lengths, kept, load)
+        unit = self.placed(at, lengths, kept, load, tops_up)
         taken = [k for k, d in enumerate(unit) if d >= 0]
         return Batched(
             tuple(shown[k] for k in taken),
@@ -75,7 +86,14 @@ class Units:
             tuple(shown[k] for k, d in enumerate(unit) if d == REFUSE),
         )
 
-    def placed(self, at: InstanceState, lengths: list[int], kept: list[int], load: tuple[int, ...] = ()) -> list[int]:
+    def placed(
+        self,
+        at: InstanceState,
+        lengths: list[int],
+        kept: list[int],
+        load: tuple[int, ...] = (),
+        tops_up: bool = False,
+    ) -> list[int]:
         """Return the unit of each request, KEEP or REFUSE.
 
         Parameters
@@ -86,6 +104,8 @@ class Units:
             Tokens of each request, the oldest first, and how many batches left it behind.
         load
             Tokens of each unit; empty = what the instance was said to have left.
+        tops_up
+            Whether the pass that this is for has got a batch before.
         """
         n = len(lengths)
         key, unit = np.empty((2, n), dtype=np.int64)
@@ -94,7 +114,7 @@ class Units:
         loads = np.array(load or left(at) or [0] * self.count, dtype=np.int64)
         batch, tokens, of = np.arange(n), np.array(lengths, dtype=np.int64), self._parameters
         turn, chunk = at.placed, self.chunk
-        self._allocate(self.rule.code, of, tokens, _NO_HITS, deferred, batch, 0, turn, chunk, loads, key, unit)
+        self._allocate(self.rule.code, of, tokens, _NO_HITS, deferred, batch, 0, turn, chunk, loads, tops_up, key, unit)
         chosen: list[int] = unit.tolist()
         assert min(chosen, default=KEEP) >= REFUSE
         return chosen
