@@ -54,6 +54,8 @@ class Messages:
         s between polls; infinity = nobody is polled.
     pace
         ``mean`` of the last passes, as the policy has it, or their ``median``, which no minority of outliers moves.
+    last_token
+        Whether the last first token of all that an instance holds makes it ready, though no end of a pass is heard.
     moments
         Whether what comes at one time is heard before the scheduler acts, and a batch that takes no time is in the
         pass that starts then (`lbopt.prefill.protocol.world`).
@@ -63,6 +65,7 @@ class Messages:
     watchdog: float = 5.0
     polls: float = math.inf
     pace: Literal["mean", "median"] = "mean"
+    last_token: bool = False
     moments: bool = True
 
 
@@ -136,6 +139,7 @@ def protocol_setting(setting: PrefillSetting, messages: Messages) -> ProtocolSet
         engine=setting.engine,
         announced=True,
         dispatch="ahead" if ahead else "ready",
+        last_token=messages.last_token,
         margin=policy.margin,
         spacing=policy.spacing,
     )

@@ -6,9 +6,9 @@ and the claims to be checked; the rest of what it claims is checked in `claims`.
 
 Safety, at every event
     an instance gets no batch while one is live at it (a batch retires when its end of pass or an empty poll that knew
-    of it is heard, when its deadline, fixed at dispatch, has passed and the watchdog rung, with the instance, or when
-    the instance names a newer epoch); queued + in flight + done + refused = arrived, in tokens and by name; no request
-    is delivered twice; U_flight >= 0.
+    of it is heard, or with `last_token` the last first token of all that the instance has; when its deadline, fixed at
+    dispatch, has passed and the watchdog rung, with the instance, or when the instance names a newer epoch); queued +
+    in flight + done + refused = arrived, in tokens and by name; no request is delivered twice; U_flight >= 0.
 Requests come back into the queue
     at once, if their instance is removed or names a newer epoch, or a batch is named as missing, or was acknowledged
     and is not known any more; by a timer not sooner than a watchdog's time after they were sent; for no other reason.
@@ -249,10 +249,19 @@ class Monitor:
         received = isinstance(event, EndForward) and event.newest == batch and self.setting.ready == "free"
         if isinstance(event, FirstToken):
             self._renew(event.instance, event.seq, now)
+            freed = self.setting.last_token and not self.ahead_of_ends
+            if freed and event.seq == batch and self._is_last(event):
+                del self.live[event.instance]
         elif received or (event.seq == batch and (ends or event.depth == 0)):
             del self.live[event.instance]
         elif isinstance(event, EndForward):
             self._renew(event.instance, event.seq, now)
+
+    def _is_last(self, event: FirstToken) -> bool:
+        """Whether a first token is of the only request that its instance has still to answer."""
+        g = event.instance
+        held = [r for r in self.open if isinstance(at := self.where[r], tuple) and at[0] == g]
+        return held == [event.request] and (event.request, g, event.seq) in self.tried
 
     def _renew(self, g: int, seq: int, now: float) -> None:
         """An instance that is sent batches ahead got on: its deadline is later."""

@@ -3,7 +3,8 @@
 One method a kind of event; where a row of the transition table applies it is quoted as *state, event -> next*. After
 every event one dispatch is tried: it needs the interval AND a ready target. Readiness has three sources: quiescence (a
 poll answered with depth 0), the pushed end of a pass, the watchdog. Source: staggered batch scheduling (arXiv
-2512.16134), section on synchronisation; the states are ours.
+2512.16134), section on synchronisation; the states are ours, and so is a fourth source, `last_token`: the last first
+token of all that an instance holds.
 
 What goes beyond the source, because a batch, an answer or an instance may be lost unnoticed: whoever holds a request
 has a timer (`armed` is never later than `due`), and what is heard of an instance is compared with what it should have
@@ -214,7 +215,11 @@ class TripleCheck(Dispatcher):
         return self.reconcile(state, g, at, event.seq, oldest, event.missing)
 
     def on_first_token(self, state: SchedulerState, event: FirstToken) -> Step:
-        """In flight or queued again, the first answer of any batch it was in -> done. SUSPECT, any -> READY."""
+        """In flight or queued again, the first answer of any batch it was in -> done. SUSPECT, any -> READY.
+
+        With `last_token`, BUSY, the last answer of all that it holds, of its seq -> READY: it has nothing left, though
+        the end of the pass may be lost. Who sends ahead does so a moment later (`anticipation_view`).
+        """
         g = event.instance
         at = state.instances[g]
         newest = event.seq if max(at.fence, at.answered) < event.seq <= at.seq else at.answered
@@ -234,6 +239,9 @@ class TripleCheck(Dispatcher):
             holder, seq = entry.holder
             if holder == g:
                 at = answered(at, seq)
+                freed = self.setting.last_token and state.outlook is None
+                if freed and at.phase is Phase.BUSY and event.seq == at.seq and not at.batches:
+                    at = self.ready(state, at, 0)
             else:
                 state = with_instance(state, holder, answered(state.instances[holder], seq))
         state, actions = self.heard_of(state._replace(ledger=ledger), g, at)

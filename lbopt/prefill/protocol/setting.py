@@ -78,6 +78,9 @@ class ProtocolSetting:
         Whether an instance is taken to be occupied until it is heard of.
     dispatch
         The reading; see the module.
+    last_token
+        Whether the last first token of all that an instance holds makes it ready, too, which is ours; of `dispatch`
+        ``ready`` only.
     margin
         How long before a predicted end a batch is to be there, in standard errors of the predictions, >= 0.
     spacing
@@ -108,6 +111,7 @@ class ProtocolSetting:
     engine: Literal["work-conserving", "back-to-back"] = "work-conserving"
     announced: bool = False
     dispatch: Literal["ready", "ahead"] = "ready"
+    last_token: bool = False
     margin: float = 2.0
     spacing: float = 1.0
 

@@ -540,6 +540,7 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="also systems that cannot be told apart")
     parser.add_argument("--timer", default="spacing")
     parser.add_argument("--dispatch", default="ready")
+    parser.add_argument("--last-token", action="store_true")
     parser.add_argument("--instances", type=int, default=2)
     parser.add_argument("--tokens", type=int, nargs="*", default=TOKENS, help="of each request")
     parser.add_argument("--patience", type=int)
@@ -558,6 +559,7 @@ def main() -> None:
         tokens=tuple(given.tokens),
         timer=given.timer,
         dispatch=given.dispatch,
+        last_token=given.last_token,
         patience=given.patience,
         batch_tokens=given.batch_tokens,
         idle_bypass=given.idle_bypass,

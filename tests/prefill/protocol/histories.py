@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
+from typing import Any
 
 import numpy as np
 from prefill.protocol.schedules import check_outcome
@@ -24,7 +25,7 @@ from lbopt.prefill.protocol.world import World
 UNTIL = 4.0
 
 
-def draw_short(seed: int, scheduler: type[TripleCheck] = TripleCheck, dispatch: str = "ready") -> World:
+def draw_short(seed: int, scheduler: type[TripleCheck] = TripleCheck, dispatch: str = "ready", **setting: Any) -> World:
     """A short history, ready to go."""
     rng = np.random.default_rng([seed, 26])
     count = int(rng.integers(1, 4))
@@ -39,6 +40,7 @@ def draw_short(seed: int, scheduler: type[TripleCheck] = TripleCheck, dispatch: 
         batch_tokens=None if rng.random() < 0.3 else int(rng.integers(1, 200)),
         patience=None if rng.random() < 0.5 else int(rng.integers(0, 6)),
         dispatch=dispatch,
+        **setting,
     )
     requests = int(rng.integers(3, 7))
     arrivals = [(float(at), int(rng.integers(1, 150))) for at in np.sort(rng.random(requests) * 0.7 * UNTIL)]
@@ -50,11 +52,12 @@ def main() -> None:
     parser.add_argument("count", type=int)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--dispatch", default="ready")
+    parser.add_argument("--last-token", action="store_true")
     given = parser.parse_args()
     stranded, broken, counts, events, closest = 0, 0, Counter(), 0, 0.0
     began = time.process_time()
     for seed in track(range(given.first, given.first + given.count), description="histories"):
-        world = draw_short(seed, dispatch=given.dispatch)
+        world = draw_short(seed, dispatch=given.dispatch, last_token=given.last_token)
         try:
             outcome = world.run(UNTIL)
             check_outcome(outcome, len(world.plan.lapses))

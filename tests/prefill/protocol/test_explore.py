@@ -16,9 +16,9 @@ from prefill.protocol.schedules import check_outcome
 from lbopt.prefill.protocol import BrokenPromiseError
 
 
-@pytest.mark.parametrize("timer", ["spacing", "tick"])
-def test_all_interleavings_to_a_depth(timer):
-    count, explorer = explore(5, 1, timer=timer)
+@pytest.mark.parametrize("setting", [{"timer": "spacing"}, {"timer": "tick"}, {"last_token": True}], ids=str)
+def test_all_interleavings_to_a_depth(setting):
+    count, explorer = explore(5, 1, **setting)
     assert sum(count.values()) > 280
     assert 2.0 < explorer.worst < 15.0
     assert explorer.closest < 1

@@ -39,6 +39,18 @@ def test_every_end_of_pass_is_lost_and_no_poll_answered(timer, idle_bypass):
 
 
 @everywhere
+def test_the_last_first_token_stands_in_for_lost_ends(timer, idle_bypass):
+    """Nobody waits for a watchdog."""
+    setting = ProtocolSetting(2, latency=0.02, timer=timer, idle_bypass=idle_bypass, last_token=True)
+    outcome = World(TripleCheck(setting), STREAM, FaultPlan(lose=1.0), seed=1).run(40.0)
+    check_outcome(outcome)
+    assert outcome.state.faults == 0
+    assert set(outcome.executions.values()) == {1}
+    without = run(FaultPlan(lose=1.0), timer, idle_bypass)
+    assert sum(outcome.delivered_at) < 0.9 * sum(without.delivered_at)
+
+
+@everywhere
 def test_duplicates_and_reordering(timer, idle_bypass):
     outcome = run(FaultPlan(duplicate=1.0, delay=0.7, longest_delay=4.0), timer, idle_bypass)
     assert outcome.state.counts.doubled == len(STREAM)

@@ -101,6 +101,27 @@ def test_busy_watchdog_after_a_first_token():
     assert (story.at().phase, story.at().acknowledged, story.state.faults) == (Phase.READY, 1, 1)
 
 
+def test_busy_last_first_token():
+    """The end of the pass is lost, but nothing can be left: no poll and no watchdog is waited for."""
+    story = busy(count=2, last_token=True)
+    story.hear(FirstToken(1.0, 0, 1, 0))
+    at = story.at()
+    assert (at.phase, at.acknowledged, at.known_empty, at.due) == (Phase.READY, 1, True, math.inf)
+    assert story.state.faults == 0
+
+
+def test_busy_first_token_but_not_the_last():
+    story = busy(last_token=True)
+    story.arrive(0.4)
+    story.arrive(0.5)
+    story.hear(IntervalTick(1.0), FirstToken(1.2, 0, 1, 0))
+    assert story.sent == [Send(0, 2, 0, (1, 2))]
+    story.hear(FirstToken(2.2, 0, 2, 1))
+    assert story.at().phase is Phase.BUSY, "the other may be left on the device"
+    story.hear(FirstToken(2.3, 0, 2, 2))
+    assert story.at().phase is Phase.READY
+
+
 def test_ready_watchdog():
     """Acknowledged, but no pass ends and no first token comes."""
     story = busy(count=2)

@@ -1,7 +1,8 @@
 """What goes wrong on the way, with units, chunks and pass times as they are: staggered rules beside those that bind.
 
 All rules get the same prompts and the same faults in one world of messages (`lbopt.prefill.messages`): rules that hold
-requests back with the triple check (a watchdog of five typical passes, polls once a second), those that bind on arrival
+requests back with the triple check (a watchdog of five typical passes, polls once a second; one of them once more with
+our fourth sign, the last first token), those that bind on arrival
 as a usual gateway, which sends again what a failed health check takes away, and nothing else. Prompts are *stranded*
 that are never answered; to bring them into the mean is nobody's to choose, so that times are of those that are served.
 """
@@ -22,7 +23,9 @@ from lbopt.studies.staggered.rows import Key, Row
 from lbopt.studies.staggered.trial import Trial
 
 LOADS = (0.5, 0.7, 0.85)
-CONTENDERS = ("round-robin", "jsq", "staggered", "staggered-whole")
+CONTENDERS = ("round-robin", "jsq", "staggered", "staggered-whole", "ahead")
+#: A staggered rule for which the last first token of all that an instance holds is a sign of readiness, too.
+FREED = "staggered-whole, last token"
 #: Requests of an instance: a run is longer than any outage.
 MOST_REQUESTS = 5_000
 #: s that an instance is away, and that one is away of which the health check notices only after `LATE`.
@@ -91,8 +94,8 @@ def measure(*, place: str, faults: str, instances: int, requests: int, version: 
     for load in LOADS:
         traffic = trial.requests(load * most_rate(PLACES[place], PassTime()))
         start = float(traffic.arrival[-1]) / 3
-        for contender in CONTENDERS:
-            policy, allocation = RULES[contender]
+        for contender in (*CONTENDERS, FREED):
+            policy, allocation = RULES[contender.partition(",")[0]]
             setting = PrefillSetting(
                 instances,
                 UNITS,
@@ -101,7 +104,8 @@ def measure(*, place: str, faults: str, instances: int, requests: int, version: 
                 chunk_tokens=PLACES[place].chunk,
                 latency=trouble.latency,
             )
-            run = run_messages(traffic, setting, seed, trouble.plan(start), Messages(polls=1.0, pace="median"))
+            messages = Messages(polls=1.0, pace="median", last_token=contender == FREED)
+            run = run_messages(traffic, setting, seed, trouble.plan(start), messages)
             keys: dict[str, Key] = {"place": place, "faults": faults, "load": load, "contender": contender}
             rows.append((keys, values_of(run, start, start + trouble.outage)))
     return rows
