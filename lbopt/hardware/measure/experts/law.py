@@ -26,6 +26,7 @@ from lbopt.hardware.measure.experts.shape import DecoderShape
 from lbopt.hardware.measure.experts.sweep import Timed
 from lbopt.hardware.measure.timing import Estimate
 from lbopt.hardware.step_time import ExpertStepTime
+from lbopt.statistics import student_quantile
 
 #: Requests of an active expert, on average, up to which a layer of experts is bound by reading them.
 MOST_ROWS = 16
@@ -174,8 +175,6 @@ def fit_part(names: tuple[str, ...], rows: Sequence[Sequence[float]], seconds: S
     seconds
         Of each point, above zero.
     """
-    from scipy.stats import t
-
     free = len(rows) - len(names)
     if free < 1:
         raise InputError(f"{len(rows)} points tell no {', '.join(names)}; expected {len(names) + 1} or more")
@@ -185,7 +184,7 @@ def fit_part(names: tuple[str, ...], rows: Sequence[Sequence[float]], seconds: S
         raise InputError(f"the points do not tell {', '.join(names)} apart; vary requests and experts")
     residuals = weighted @ solution - 1
     spread = np.sqrt(residuals @ residuals / free * np.diag(np.linalg.inv(weighted.T @ weighted)))
-    half = float(t.ppf(0.975, free)) * spread
+    half = student_quantile(free) * spread
     values = tuple(Estimate(float(v), float(v - h), float(v + h)) for v, h in zip(solution, half, strict=True))
     return PartFit(names, values, residuals)
 
