@@ -195,3 +195,9 @@ def test_a_fault_is_given_once(prefill):
 def test_what_faults_do_not_go_with(prefill):
     code, _, heard = prefill(*TINY, "-p", "pooled", "--queue-limit", 9, "--fault", "lose=0.1")
     assert code == 2 and "queue_limit is 9" in heard
+
+
+def test_a_fault_after_the_last_prompt_is_said(prefill):
+    code, shown, heard = prefill(*TINY, "--load", 0.6, "-p", "jsq", "--fault", "crash=0@2000-2010")
+    assert code == 0
+    assert "instance 0 fails at 2000 s, but the last prompt comes at" in shown + heard

@@ -24,6 +24,7 @@ def run_prefill(config: PrefillConfig, progress: Progress | None = None) -> Pref
     progress = progress or Silent()
     traffic = config.draw()
     outcome = PrefillOutcome(config, traffic, config.setting.saturating_rate(float(np.mean(traffic.length))))
+    outcome.notes += _too_late(config, float(traffic.arrival[-1]))
     progress.begin("prefill", len(config.rules))
     try:
         for text in config.rules:
@@ -44,6 +45,18 @@ def _run(config: PrefillConfig, traffic: PrefillRequests, rule: Rule) -> Prefill
     if not config.faults:
         return simulate_prefill(traffic, setting, seed=config.seed)
     return simulate_prefill(traffic, setting, seed=config.seed, faults=faults_of(config.faults), messages=MESSAGES)
+
+
+def _too_late(config: PrefillConfig, end: float) -> list[str]:
+    """Return a sentence where an instance fails only after the last prompt has come, at `end` s."""
+    late = [o for o in faults_of(config.faults).outages if o.start > end] if config.faults else []
+    if not late:
+        return []
+    first = min(late, key=lambda outage: outage.start)
+    return [
+        f"instance {first.instance} fails at {first.start:g} s, but the last prompt comes at {end:.3g} s: it changes "
+        "little or nothing; let it fail earlier, or give more requests"
+    ]
 
 
 def _falls_behind(rule: Rule, run: PrefillRun) -> str | None:
