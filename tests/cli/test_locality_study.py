@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-from lbopt.studies.locality import cell, study
+from lbopt.studies import running
+from lbopt.studies.locality import cell
 from lbopt.studies.running import Stored
 
 TINY = ("--prompts", 120, "--seconds", 6, "--warm-up", 2, "--layers", 2, "--rates", 20, "--seeds", 2)
@@ -112,7 +113,7 @@ def test_ctrl_c_keeps_the_worlds_that_have_ended(locality, here, worlds):
 
 def test_interrupted_before_anything_ended(locality, here, monkeypatch):
     monkeypatch.setattr(
-        study,
+        running,
         "run_stored",
         lambda tasks, **_: Stored(answers={}, failures={}, missing=(), interrupted=True, notes=("interrupted",)),
     )

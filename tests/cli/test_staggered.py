@@ -7,8 +7,9 @@ import json
 
 import pytest
 
+from lbopt.studies import running
 from lbopt.studies.running import Stored
-from lbopt.studies.staggered import ITEMS, PLACES, study
+from lbopt.studies.staggered import ITEMS, PLACES
 from lbopt.studies.staggered.items import limit
 
 TINY = ("--place", "short-3k", "--requests", 500, "--waits", 1000, "--seeds", 2)
@@ -111,7 +112,7 @@ def test_ctrl_c_keeps_the_parts_that_have_ended(staggered, here, parts):
 
 def test_interrupted_before_anything_ended(staggered, here, monkeypatch):
     monkeypatch.setattr(
-        study,
+        running,
         "run_stored",
         lambda tasks, **_: Stored(answers={}, failures={}, missing=(), interrupted=True, notes=("interrupted",)),
     )

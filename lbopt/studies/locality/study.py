@@ -2,57 +2,23 @@
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
-
 from lbopt.studies.locality.config import LocalityConfig
 from lbopt.studies.locality.outcome import LocalityOutcome
-from lbopt.studies.progress import Progress
-from lbopt.studies.running import run_stored
+from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.study import Study
 
 
-def run_locality(
-    config: LocalityConfig,
-    progress: Progress | None = None,
-    *,
-    store: Path | None = None,
-    engine: str = "serial",
-    collect_only: bool = False,
-) -> LocalityOutcome:
-    """Run the study; Ctrl-C keeps the worlds that have ended.
-
-    Parameters
-    ----------
-    config
-        What is asked.
-    progress
-        Shows progress; None shows nothing.
-    store
-        File that keeps the answers of tasks; None keeps none after the run.
-    engine
-        Where tasks run, such as "joblib:jobs=2".
-    collect_only
-        Whether to run nothing and to read what the store holds.
-    """
-    begin = time.perf_counter()
+@of_tasks("worlds")
+def run_locality(config: LocalityConfig, run: RunTasks) -> LocalityOutcome:
+    """Run the study; Ctrl-C keeps the worlds that have ended."""
     tasks = {
         (workload, seed): config.task(workload, seed) for seed in config.all_seeds for workload in config.workloads
     }
-    stored = run_stored(
-        tasks.values(),
-        store=store,
-        engine=engine,
-        collect_only=collect_only,
-        progress=progress,
-        what="worlds",
-    )
-    stored.raise_refusals()
+    stored = run(tasks.values())
     outcome = LocalityOutcome(config, notes=list(stored.notes), interrupted=stored.interrupted)
     for (workload, _), task in tasks.items():
         if task.key in stored.answers:
             outcome.answers.setdefault(workload, []).append(stored.answers[task.key])
-    outcome.seconds = time.perf_counter() - begin
     return outcome
 
 

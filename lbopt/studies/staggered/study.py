@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
-
-from lbopt.studies.progress import Progress
-from lbopt.studies.running import run_stored
+from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.staggered.config import StaggeredConfig
 from lbopt.studies.staggered.outcome import StaggeredOutcome
 from lbopt.studies.staggered.plan import ITEMS
@@ -14,46 +10,16 @@ from lbopt.studies.staggered.rows import Rows
 from lbopt.studies.study import Study
 
 
-def run_staggered(
-    config: StaggeredConfig,
-    progress: Progress | None = None,
-    *,
-    store: Path | None = None,
-    engine: str = "serial",
-    collect_only: bool = False,
-) -> StaggeredOutcome:
-    """Run the study; Ctrl-C keeps what has ended.
-
-    Parameters
-    ----------
-    config
-        What is asked.
-    progress
-        Shows progress; None shows nothing.
-    store
-        File that keeps the answers of tasks; None keeps none after the run.
-    engine
-        Where tasks run, such as "joblib:jobs=2".
-    collect_only
-        Whether to run nothing and to read what the store holds.
-    """
-    begin = time.perf_counter()
+@of_tasks("staggering")
+def run_staggered(config: StaggeredConfig, run: RunTasks) -> StaggeredOutcome:
+    """Run the study; Ctrl-C keeps what has ended."""
     tasks = {item: config.tasks(item) for item in config.items}
-    stored = run_stored(
-        [task for of_item in tasks.values() for task in of_item],
-        store=store,
-        engine=engine,
-        collect_only=collect_only,
-        progress=progress,
-        what="staggering",
-    )
-    stored.raise_refusals()
+    stored = run(task for of_item in tasks.values() for task in of_item)
     outcome = StaggeredOutcome(config, notes=list(stored.notes), interrupted=stored.interrupted)
     for item, of_item in tasks.items():
         for task in of_item:
             if task.key in stored.answers and task.seed is not None:
                 outcome.rows.setdefault(item, {}).setdefault(task.seed, Rows()).add(stored.answers[task.key])
-    outcome.seconds = time.perf_counter() - begin
     return outcome
 
 
