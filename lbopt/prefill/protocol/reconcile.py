@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lbopt.prefill.protocol.messages import Action, ArmWatchdog
-from lbopt.prefill.protocol.state import Batch, InstanceState, Phase, SchedulerState
+from lbopt.prefill.protocol.state import Batch, InstanceState, Phase, SchedulerState, with_instance
 
 Step = tuple[SchedulerState, tuple[Action, ...]]
 
@@ -51,7 +51,7 @@ def in_new_epoch(state: SchedulerState, instance: int, epoch: int) -> SchedulerS
             phase=Phase.READY, in_flight=0, backlog=0, known_empty=False, fence=at.seq, batches=(), on_trial=False
         )
     at = at._replace(epoch=epoch, load=(), number=0)
-    return state._replace(instances=(*state.instances[:instance], at, *state.instances[instance + 1 :]))
+    return with_instance(state, instance, at)
 
 
 def compared(
