@@ -4,6 +4,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.descent import descend, start_descent
 from lbopt.kernels.search.keeping import improve, recall
 from lbopt.kernels.search.near_optimal import list_all
+from lbopt.kernels.search.open_ranges import SHOWN_ANEW, close_in
 from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.state import EXACT, QUICK, Search, Step
 
@@ -94,9 +95,10 @@ def try_descent(step: Step, search: Search, i: int, most: int, nodes: int, level
             if top >= 0:
                 improve(step, search, search.spare, M, top, 100)
         if state == 0:
-            this.bound = lb + descent.extra + 1
+            close_in(this, lb + descent.extra + 1, SHOWN_ANEW)
             descent.raised = 1
         else:
             break
         descent.extra = min(2 * descent.extra + 1, max(descent.extra + 1, known.cost - 1 - lb))
+    descent.left = 0  # also where a better assignment, found elsewhere, made the rest of a pending one needless
     return RAISED if descent.raised == 1 or known.cost <= lb else UNCHANGED

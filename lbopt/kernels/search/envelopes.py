@@ -18,53 +18,39 @@ ranges and always takes the one with the least bound:
 6. then a tree of placements, which goes on whenever the envelope is the cheapest again; descents with growing limits
    are what is left where even that comes to no end.
 
-It ends when no open range is below the best assignment. All bounds are exact integers. The search can be stopped and
+It ends when no open range is below the best assignment. Which step is due for a range is its state (`open_ranges`), and
+every bound is raised with its reason. All bounds are exact integers. The search can be stopped and
 taken up again between any two of these steps, and within the longest: the master program, the dive, the descents and
 the trees.
 """
 
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
-from lbopt.kernels.search.attempts import CHUNK, PENDING, RAISED, UNCHANGED, try_descent
-from lbopt.kernels.search.column_generation import NO_BOUND, begin_columns, generate_columns
-from lbopt.kernels.search.dive import UNFINISHED, begin_dive, dive
+from lbopt.kernels.search.attempts import CHUNK, PENDING, UNCHANGED, try_descent
 from lbopt.kernels.search.even_start import try_even_start
 from lbopt.kernels.search.exchange import with_few_slots
-from lbopt.kernels.search.few_slots import price_few
-from lbopt.kernels.search.fill import fill
-from lbopt.kernels.search.keeping import improve, keep_prices, place_in_bank, recall
-from lbopt.kernels.search.master import copy_master, drop_columns, move_envelope, reset_master
-from lbopt.kernels.search.open_ranges import FRESH, cheapest, push, reached
-from lbopt.kernels.search.placement_tree import NO_ROOM, SPLIT, drop_tree, try_tree
-from lbopt.kernels.search.prices import evaluate, threshold_prices
-from lbopt.kernels.search.state import (
-    COLUMNS,
-    DIVE,
-    FULL,
-    GLANCE,
-    IDLE,
-    NONE,
-    OPEN,
-    PROVED,
-    QUICK,
-    ROUGH,
-    Masters,
-    Search,
-    Step,
+from lbopt.kernels.search.open_ranges import (
+    BRANCH,
+    COUNTED,
+    DESCEND,
+    FRESH,
+    HALVE,
+    MASTER,
+    SHOWN_ANEW,
+    SPARSE,
+    cheapest,
+    close_in,
+    narrow,
+    push,
+    reached,
+    restart,
 )
+from lbopt.kernels.search.placement_tree import NO_ROOM, SPLIT, drop_tree, try_tree
+from lbopt.kernels.search.range_prices import LISTED, best_prices, first_prices, look_again, price_by_few
+from lbopt.kernels.search.state import CLOSED, FULL, IDLE, OPEN, PROVED, Masters, Search, Step
 
-# Stages of an envelope, beyond a fresh one; later ones count the descents. A range of several that holds an assignment
-# which its trees cannot exclude is halved.
-_THRESHOLD, _MASTER, _HALVED = 1, 2, -1
-
-#: A range is narrow where its width costs at most this share of what its bound lacks.
-NARROW = 4
-
-#: Ranges from which on narrow ones are looked for even if no master program was solved.
-MANY = 1000
-
-#: Patterns listed for a worker, nodes of a descent: at the first level; both grow with every level.
-LISTED, BRIEF = 200, 300
+#: Nodes of a descent at the first level; they grow with every level, as do the patterns that are listed.
+BRIEF = 300
 
 #: Nodes of a tree of placements, at the first level.
 BRANCHED = 40
@@ -81,17 +67,6 @@ TREES = 9
 #: Even starts in a row that led to nothing, after which they are left alone.
 UNEVEN = 3
 
-#: Pivots after which a master is begun anew, to be rid of rounding.
-MOST_PIVOTS = 20_000
-
-#: Envelopes this near to each other (tokens) share most columns.
-NEAR = 2
-
-#: From this size on, most envelopes are loads that no worker can have.
-SPARSE = 1 << 16
-
-_CLOSED = 1 << 62
-
 
 @kernel
 def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
@@ -107,18 +82,14 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
     budget
         Work after which to stop, about microseconds.
     """
-    ranges, known, tree = search.ranges, search.known, masters.tree.state
-    descent, pricing = search.descent.state, search.pricing.state
-    G, total, scale, W = step.workers, step.total, step.scale, step.load.size
+    ranges, known = search.ranges, search.known
     known.stop = known.work + budget
-    whole = step.least == step.most
-    sparse, few = step.v[step.v.size - 1] > SPARSE, with_few_slots(step)
+    few = with_few_slots(step)
     while True:
-        growing = tree.left > 0
-        priced = pricing.phase != IDLE
-        pending = growing or priced or descent.left > 0
-        i = tree.range if growing else pricing.range if priced else descent.range if pending else cheapest(search)
+        i = _left_off(search, masters)
+        pending = i >= 0
         if not pending:
+            i = cheapest(search)
             if i < 0 or ranges[i].bound >= known.cost:
                 known.bound = known.cost
                 return PROVED
@@ -126,112 +97,157 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
         if known.work >= known.stop or used_up(known):
             known.bound = min(ranges[cheapest(search)].bound, known.cost)
             return OPEN
-        this = ranges[i]
-        if whole and not pending:  # beyond, no assignment is better than the best one
-            this.last = min(this.last, (known.cost - 1 + total + step.most) // G)
-            if this.last < this.first:
-                this.bound = _CLOSED
+        if not pending:
+            if _settled_at_a_look(step, search, i):
                 continue
-        a, b, stage = this.first, this.last, this.stage
-        if a == b and stage <= _THRESHOLD and known.strayed >= known.astray:
-            known.strayed = 0
-            known.astray *= 2
-            this.times = known.patience + 1
-        if not pending and this.priced < known.prices and (a < b or this.times <= known.patience):
-            # newest prices first: they were found nearest to where the search is now
-            recall(step, search, place_in_bank(search, known.prices - 1))
-            this.priced = known.prices
-            this.times += 1
-            tokens = evaluate(step, search, b, GLANCE)
-            known.work += 5 + W // 3
-            if tokens != NONE and step.slots[W - 1] > 2:  # workers of one and two slots are looked at in full
-                this.bound = max(this.bound, _lowest_cost(step, a, tokens // scale))
-                close = a == b or _narrow(step, search, i)
-                if (close or b - a < 3) and this.bound < known.cost:
-                    tokens = evaluate(step, search, b, QUICK if close else ROUGH)
-                    known.work += 5 + W // 3
-                    known.strayed += a == b and tokens != NONE and _lowest_cost(step, a, tokens // scale) < known.cost
-            if tokens == NONE:
-                this.bound = _CLOSED
-            else:
-                this.bound = max(this.bound, _lowest_cost(step, a, tokens // scale))
-        elif sparse and stage == FRESH and reached(step, search, b) < b:
-            # no worker can have a load of b: skip what nobody can reach
-            b = reached(step, search, b)
-            known.work += 5 + W // 3
-            this.last, this.priced = b, 0
-            if b < a:
-                this.bound = _CLOSED
-        elif a < b and not pending and (stage == _HALVED or not _narrow(step, search, i)):
-            known.work += 1
-            middle = (a + b) // 2
-            bound, newest = this.bound, this.priced
-            if stage != FRESH:
-                drop_tree(masters.tree, i)
-            this.last, this.priced, this.stage, this.times = middle, 0, FRESH, 0
-            # the bound at b was a rough one; alone, it is worth a better one
-            at = push(search, bound, middle + 1, b, newest if middle + 1 < b else 0)
-            if at < 0:
-                this.last = b
-                return FULL
-            if at < known.ranges - 1:
-                drop_tree(masters.tree, at)
-        elif stage == FRESH:
-            this.stage = _THRESHOLD
-            first = known.prices == 0  # later on, prices from another envelope are a better start
-            if first:
-                _first_prices(step, search, i)
-            if this.bound < known.cost and known.uneven < UNEVEN:
-                known.uneven = 0 if try_even_start(step, search, i) else known.uneven + 1
-            if first and this.bound < known.cost and few < 0:
-                try_descent(step, search, i, LISTED, min(W + 10, CHUNK), -1)
-            if few >= 0 and this.bound < known.cost and not sparse:
-                _price_few(step, search, masters, i, few)
-        elif stage == _THRESHOLD:
-            if _best_prices(step, search, masters, i):
-                this.stage = _HALVED if a < b and (whole or _holds_another(step, search, i)) else _MASTER
-        else:
-            level, turn = (stage - _MASTER) // 2, (stage - _MASTER) % 2
-            if turn == 0 and (level == 0 or level > TREES):
-                deep = max(0, level - TREES)
-                ending = try_descent(step, search, i, min(LISTED << (2 * deep), LONGEST), BRIEF << (3 * deep), deep)
-                if ending == PENDING:
-                    descent.range = i
-            elif turn == 0:
-                ending = UNCHANGED
-            else:  # a tree goes on where it was left
-                ending = try_tree(step, search, masters, i, BRANCHED << level, level == 0)
-                if ending == NO_ROOM:
+            if ranges[i].first < ranges[i].last and (ranges[i].state == HALVE or not narrow(step, search, i)):
+                if not _halve(search, masters, i):
                     return FULL
-            if ending == SPLIT:
-                this.stage = _HALVED
-            elif (ending == UNCHANGED or (ending == RAISED and turn == 1)) and level < LEVELS:
-                this.stage = stage + 1
-            elif ending == UNCHANGED:  # by turns at the last level
-                this.stage = stage - 1 + 2 * (1 - turn)
+                continue
+        if not _work_on(step, search, masters, i, few):
+            return FULL
 
 
 @kernel
-def _lowest_cost(step: Step, first: int, tokens: int) -> int:
-    """Return the least cost in a range from envelope `first` on whose assignments admit at most so many tokens."""
-    return step.workers * first - step.total - tokens if tokens >= step.least else _CLOSED
+def _left_off(search: Search, masters: Masters) -> int:
+    """Return the range whose tree, pricing or descent was left in the middle; -1 for none."""
+    if masters.tree.state.left > 0:
+        return masters.tree.state.range
+    if search.pricing.state.phase != IDLE:
+        return search.pricing.state.range
+    return search.descent.state.range if search.descent.state.left > 0 else -1
 
 
 @kernel
-def _narrow(step: Step, search: Search, i: int) -> bool:
-    """Whether halving range i further cannot close it: its width costs little beside what its bound lacks.
-
-    Not before a good assignment is known: from a master program, or from an even start where huge requests let
-    the bound jump from one range to the next; or halving led to many ranges. Where all requests are admitted an
-    envelope closes all below it, so that ranges are bisected by it.
-    """
-    this, known = search.ranges[i], search.known
-    lack = known.cost - this.bound
-    if step.least == step.most:
+def _settled_at_a_look(step: Step, search: Search, i: int) -> bool:
+    """Cut from range i what cannot be better, or bound it at the newest prices; False where neither is due."""
+    this, known, W = search.ranges[i], search.known, step.load.size
+    if step.least == step.most:  # beyond, no assignment is better than the best one
+        last = (known.cost - 1 + step.total + step.most) // step.workers
+        if last < this.last:
+            this.last = this.beyond = last
+        if this.last < this.first:
+            close_in(this, CLOSED, COUNTED)
+            return True
+    single = this.first == this.last
+    if single and this.state <= MASTER and known.strayed >= known.astray:
+        known.strayed = 0
+        known.astray *= 2
+        this.times = known.patience + 1
+    if this.priced < known.prices and (not single or this.times <= known.patience):
+        look_again(step, search, i)
         return True
-    huge = known.uneven > 0 and step.v[step.v.size - 1] > SPARSE
-    halved = known.warm == 1 or huge or known.ranges >= MANY
-    return halved and NARROW * step.workers * (this.last - this.first) <= lack
+    if step.v[step.v.size - 1] > SPARSE and this.state == FRESH:
+        last = reached(step, search, this.last)
+        if last < this.last:  # no worker can have a load beyond
+            known.work += 5 + W // 3
+            this.last, this.priced = last, 0
+            if last < this.first:
+                close_in(this, CLOSED, SHOWN_ANEW)
+            return True
+    return False
+
+
+@kernel
+def _halve(search: Search, masters: Masters, i: int) -> bool:
+    """Halve range i, both halves of which are fresh; False where there is no room for another range.
+
+    Parameters
+    ----------
+    search, masters
+        The state of the search, the master programs and the trees, which change in place.
+    i
+        Open range of several envelopes.
+    """
+    this, ranges = search.ranges[i], search.ranges
+    search.known.work += 1
+    other = push(search, this, (this.first + this.last) // 2 + 1)
+    if other < 0:
+        return False
+    if this.planted == 1:
+        drop_tree(masters.tree, i)
+    if other < search.known.ranges - 1:  # the place of a closed range
+        drop_tree(masters.tree, other)
+    restart(this)
+    this.priced = 0
+    if ranges[other].first == ranges[other].last:  # the bound was a rough one; alone, it is worth a better one
+        ranges[other].priced = 0
+    return True
+
+
+@kernel
+def _work_on(step: Step, search: Search, masters: Masters, i: int, few: int) -> bool:
+    """Do what is due in the state of range i; False where there is no room for another node.
+
+    Parameters
+    ----------
+    step, search, masters
+        The decision; the state of the search, the master programs and the trees, which change in place.
+    i, few
+        Open range, a single envelope or a narrow one; workers of few slots, from `with_few_slots`.
+    """
+    this, known, W = search.ranges[i], search.known, step.load.size
+    if this.state == HALVE:  # a single envelope is left of it
+        drop_tree(masters.tree, i)
+        restart(this)
+    elif this.state == FRESH:
+        this.state = MASTER
+        first = known.prices == 0  # later on, prices from another envelope are a better start
+        if first:
+            first_prices(step, search, i)
+        if this.bound < known.cost and known.uneven < UNEVEN:
+            known.uneven = 0 if try_even_start(step, search, i) else known.uneven + 1
+        if first and this.bound < known.cost and few < 0:
+            try_descent(step, search, i, LISTED, min(W + 10, CHUNK), -1)
+        if few >= 0 and this.bound < known.cost and step.v[step.v.size - 1] <= SPARSE:
+            price_by_few(step, search, masters, i, few)
+    elif this.state == MASTER:
+        if best_prices(step, search, masters, i):
+            split = this.first < this.last and (step.least == step.most or _holds_another(step, search, i))
+            this.state = HALVE if split else DESCEND
+    elif this.state == DESCEND:
+        _take_descent(step, search, i)
+    else:
+        return _take_branches(step, search, masters, i)
+    return True
+
+
+@kernel
+def _take_descent(step: Step, search: Search, i: int) -> None:
+    """Descend at range i, unless its trees come first at this level; trees are next where nothing came of it."""
+    this = search.ranges[i]
+    ending = UNCHANGED
+    if this.level == 0 or this.level > TREES:
+        deep = max(0, this.level - TREES)
+        ending = try_descent(step, search, i, min(LISTED << (2 * deep), LONGEST), BRIEF << (3 * deep), deep)
+    if ending == PENDING:
+        search.descent.state.range = i
+    elif ending == UNCHANGED:
+        this.state = BRANCH
+
+
+@kernel
+def _take_branches(step: Step, search: Search, masters: Masters, i: int) -> bool:
+    """Grow the tree of range i, which goes on where it was left; False where there is no room for it.
+
+    Parameters
+    ----------
+    step, search, masters
+        The decision; the state of the search, the master programs and the trees, which change in place.
+    i
+        Open range, a single envelope or a narrow one.
+    """
+    this = search.ranges[i]
+    ending = try_tree(step, search, masters, i, BRANCHED << this.level)
+    if ending == NO_ROOM:
+        return False
+    if ending == SPLIT:
+        this.state, this.level = HALVE, 0
+    elif ending != PENDING and this.level < LEVELS:
+        this.state, this.level = DESCEND, this.level + 1
+    elif ending == UNCHANGED:  # by turns at the last level
+        this.state = DESCEND
+    return True
 
 
 @kernel
@@ -239,105 +255,3 @@ def _holds_another(step: Step, search: Search, i: int) -> bool:
     """Whether an assignment found for range i admits what its bound asks for, though its cost is no better."""
     found, this = search.pricing.generation, search.ranges[i]
     return found.top > step.workers * this.first - step.total - search.known.cost
-
-
-@kernel
-def _first_prices(step: Step, search: Search, i: int) -> None:
-    """Price the envelope of range i by a threshold, fill at these prices, and descend a little."""
-    this, known = search.ranges[i], search.known
-    M, W = this.last, step.load.size
-    tokens = threshold_prices(step, search, M)
-    known.work += 50 + 5 * W
-    if tokens == NONE:
-        this.bound = _CLOSED
-        return
-    this.bound = max(this.bound, _lowest_cost(step, this.first, tokens // step.scale))
-    known.aim = min(this.bound, known.cost)
-    keep_prices(step, search, M)
-    this.priced = known.prices
-    recall(step, search, place_in_bank(search, known.prices - 1))
-    reached = fill(step, search, M, step.n, search.undecided, search.leaf)
-    if reached >= 0:
-        improve(step, search, search.leaf, M, reached, 40)
-
-
-@kernel
-def _price_few(step: Step, search: Search, masters: Masters, i: int, few: int) -> None:
-    """Price the envelope of range i by its `few` workers of few slots, and keep the assignment that this leads to.
-
-    Parameters
-    ----------
-    step, search, masters
-        The decision; the state of the search, the master programs and the trees, which change in place.
-    i, few
-        Open range, a single envelope or a narrow one, in search.ranges; workers, from `with_few_slots`.
-    """
-    this, known = search.ranges[i], search.known
-    tokens = price_few(step, search, masters, this.last, few)
-    if tokens == NONE:
-        this.bound = _CLOSED
-    elif tokens != NO_BOUND:
-        this.bound = max(this.bound, _lowest_cost(step, this.first, tokens // step.scale))
-        known.aim = min(this.bound, known.cost)
-        this.priced = known.prices
-
-
-@kernel
-def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> bool:
-    """Solve the master program at the envelope of range i, then dive from its optimum; return whether that ended.
-
-    Parameters
-    ----------
-    step, search, masters
-        The decision; the state of the search, the master programs and the trees, which change in place.
-    i
-        Open range, a single envelope or a narrow one, in search.ranges; its bound changes in place.
-    """
-    this, known = search.ranges[i], search.known
-    pricing, found = search.pricing.state, search.pricing.generation
-    G, total, M, W = step.workers, step.total, this.last, step.load.size
-    m = masters.whole
-    base = G * this.first - total
-    if pricing.phase == IDLE:
-        if known.warm == 0 or m.counts.pivots > MOST_PIVOTS:
-            reset_master(m, step.n, W, 2.0 * M + 1.0)
-            known.warm = 1
-        else:
-            if abs(M - search.bank_at[place_in_bank(search, known.prices - 1)]) > NEAR:
-                drop_columns(m)  # most of them are in the way there
-            move_envelope(m, step.load, M, 2.0 * M + 1.0)
-        pricing.phase, pricing.range, pricing.before = COLUMNS, i, m.counts.pivots
-        recall(step, search, place_in_bank(search, known.prices - 1))
-        begin_columns(search)
-    if pricing.phase == COLUMNS:
-        if not generate_columns(step, search, m, M, max(base - known.cost, step.least - 1), 300, known.stop):
-            return False
-        pricing.phase = IDLE
-        work = 10 + (m.counts.pivots - pricing.before) * (W + m.counts.tight) ** 2 // 1000
-        known.work += 10
-        known.patience = (known.patience + work // (4 * (5 + W // 3))) // 2
-        if found.lowest != NO_BOUND:  # else the deadline passed before the first prices
-            this.bound = max(this.bound, _lowest_cost(step, this.first, found.lowest // step.scale))
-            known.aim = min(this.bound, known.cost)
-            keep_prices(step, search, M)
-            this.priced = known.prices
-        if found.top >= 0:
-            improve(step, search, search.spare, M, found.top, 100)
-        if found.converged == 0 or this.bound >= known.cost:
-            return True
-        recall(step, search, place_in_bank(search, known.prices - 1))
-        copy_master(m, masters.rest, W, step.v.size)
-        begin_dive(step, search)
-        pricing.phase = DIVE
-    top = dive(
-        *(step, search, masters.rest, M, max(base - this.bound, step.least)),
-        *(max(base - known.cost + 1, step.least), LISTED, LISTED, search.kept),
-        known.stop,
-    )
-    if top == UNFINISHED:
-        return False
-    pricing.phase = IDLE
-    if top >= 0:
-        found.top = max(found.top, top)
-        improve(step, search, search.kept, M, top, 100)
-    return True

@@ -1,31 +1,82 @@
-"""The ranges of envelopes that are still open, and which envelopes there are."""
+"""The ranges of envelopes: their states, what is known of each, and which envelopes there are.
 
+A range is closed where its bound is not below the best cost, and a bound is raised by `close_in` alone, which writes
+down the reason. So what the search leaves is a log: for each range, the prices that bound it, or that more than prices
+was needed. The proof is written from it (`lbopt.solvers.exact.closures`), and nothing in it is taken on trust there.
+"""
+
+from lbopt.kernels.arrays import Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern, prefix_best
-from lbopt.kernels.search.state import Search, Step
+from lbopt.kernels.search.state import CLOSED, Search, Step
 
 #: Envelopes that stay open at the same prices, after which one gets prices of its own.
 ASTRAY = 32
 
-#: The stage of a range that nothing has been done with.
-FRESH = 0
+#: A range is narrow where its width costs at most this share of what its bound lacks.
+NARROW = 4
+
+#: Ranges from which on narrow ones are looked for even if no master program was solved.
+MANY = 1000
+
+#: From this size on, most envelopes are loads that no worker can have.
+SPARSE = 1 << 16
+
+#: The states of a range, each named after what is due: to be halved whatever its width (where a single envelope is
+#: left of it, it is fresh); its first prices; the prices of a master program; a descent; a tree of placements. The last
+#: two take turns, from level to level.
+HALVE, FRESH, MASTER, DESCEND, BRANCH = -1, 0, 1, 2, 3
+
+#: Reasons of a bound besides prices, which are the number of their kept prices, from 1 on: nothing but the count of
+#: tokens; patterns, placements, or loads that do not exist, all of which the proof shows anew.
+COUNTED, SHOWN_ANEW = 0, -1
 
 
 @kernel
-def push(search: Search, bound: int, first: int, last: int, priced: int) -> int:
-    """Add an open range and return its number; -1 where there is no room for it. A full list reuses closed ranges.
+def close_in(this: Record, bound: int, reason: int) -> None:
+    """Raise the bound of a range to `bound`, where it is below, and keep the reason.
+
+    Parameters
+    ----------
+    this
+        The range, which changes in place.
+    bound
+        No assignment in the range costs less, tokens.
+    reason
+        Number of the kept prices that say so, from 1 on, or one of the names above.
+    """
+    if bound > this.bound:
+        this.bound, this.reason = bound, reason
+
+
+@kernel
+def lowest_cost(step: Step, first: int, tokens: int) -> int:
+    """Return the least cost in a range from envelope `first` on whose assignments admit at most so many tokens."""
+    return step.workers * first - step.total - tokens if tokens >= step.least else CLOSED
+
+
+@kernel
+def restart(this: Record) -> None:
+    """Put a range back to its beginning: its envelopes have changed, or its tree is gone."""
+    this.state, this.level, this.planted, this.times = FRESH, 0, 0, 0
+
+
+@kernel
+def push(search: Search, parent: Record, first: int) -> int:
+    """Cut off what a range has from envelope `first` on as a range of its own, and return its number.
+
+    It keeps the parent's bound, which holds there as well. -1 where there is no room for it. A full list reuses closed
+    ranges, which says nothing of their envelopes any more: the proof finds a reason for these by itself.
 
     Parameters
     ----------
     search
         State of the search; its ranges change in place.
-    bound
-        Lower bound on the cost in this range, tokens.
-    first, last
-        Envelopes, tokens.
-    priced
-        Number of prices there were when the bound was evaluated.
+    parent
+        The range that loses them, which changes in place.
+    first
+        Envelope, tokens.
     """
     at, ranges = search.known.ranges, search.ranges
     if at < ranges.size:
@@ -37,7 +88,10 @@ def push(search: Search, bound: int, first: int, last: int, priced: int) -> int:
         if at == ranges.size:
             return -1
     new = ranges[at]
-    new.bound, new.first, new.last, new.stage, new.priced, new.times = bound, first, last, FRESH, priced, 0
+    new.bound, new.first, new.last, new.beyond = parent.bound, first, parent.last, parent.beyond
+    new.reason, new.priced = parent.reason, parent.priced
+    restart(new)
+    parent.last = parent.beyond = first - 1
     return at
 
 
@@ -54,9 +108,19 @@ def begin(step: Step, search: Search, least: int) -> None:
     width = 1
     while end >= M:
         last = min(end, M + width - 1)
-        push(search, max(0, G * M - total - most), M, last, 0)
+        new = search.ranges[search.known.ranges]
+        new.bound, new.first, new.last, new.beyond = max(0, G * M - total - most), M, last, last
+        new.reason, new.priced = COUNTED, 0
+        restart(new)
+        search.known.ranges += 1
         M = last + 1
         width *= 2
+
+
+@kernel
+def _progress(this: Record) -> int:
+    """Return how far the work on a range has come: by level, then by state."""
+    return 8 * this.level + this.state
 
 
 @kernel
@@ -66,8 +130,8 @@ def cheapest(search: Search) -> int:
     best, lowest, furthest = -1, 0, 0
     for j in range(search.known.ranges):
         bound = ranges[j].bound
-        if best < 0 or bound < lowest or (bound == lowest and ranges[j].stage > furthest):
-            best, lowest, furthest = j, bound, ranges[j].stage
+        if best < 0 or bound < lowest or (bound == lowest and _progress(ranges[j]) > furthest):
+            best, lowest, furthest = j, bound, _progress(ranges[j])
     return best
 
 
@@ -89,3 +153,20 @@ def reached(step: Step, search: Search, M: int) -> int:
         if bound >= 0:
             top = max(top, load[w] + (value if value == bound else margin))
     return top
+
+
+@kernel
+def narrow(step: Step, search: Search, i: int) -> bool:
+    """Whether halving range i further cannot close it: its width costs little beside what its bound lacks.
+
+    Not before a good assignment is known: from a master program, or from an even start where huge requests let
+    the bound jump from one range to the next; or halving led to many ranges. Where all requests are admitted an
+    envelope closes all below it, so that ranges are bisected by it.
+    """
+    this, known = search.ranges[i], search.known
+    lack = known.cost - this.bound
+    if step.least == step.most:
+        return True
+    huge = known.uneven > 0 and step.v[step.v.size - 1] > SPARSE
+    halved = known.warm == 1 or huge or known.ranges >= MANY
+    return halved and NARROW * step.workers * (this.last - this.first) <= lack

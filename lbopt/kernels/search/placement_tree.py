@@ -15,10 +15,11 @@ import numpy as np
 
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.attempts import PENDING, RAISED, UNCHANGED
-from lbopt.kernels.search.keeping import place_in_bank, recall
+from lbopt.kernels.search.keeping import offer, place_in_bank, recall
 from lbopt.kernels.search.master import reset_master
+from lbopt.kernels.search.open_ranges import SHOWN_ANEW, close_in
 from lbopt.kernels.search.placed import place
-from lbopt.kernels.search.placed_columns import DONE, SPOILT, bound_node, what_is_left
+from lbopt.kernels.search.placed_columns import DONE, SPOILT, bound_node, compose, what_is_left
 from lbopt.kernels.search.placed_whole import take_whole
 from lbopt.kernels.search.placement import CANDIDATES, fractional_classes, losses, parts
 from lbopt.kernels.search.prices import evaluate
@@ -163,11 +164,13 @@ def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
     M, least, scale = this.last, this.first, step.scale
     target = _target(step, search, least)
     state.closed = -1
+    if this.planted == 0:
+        return False  # without a root, no open node says nothing
     j = next_node(tree, i)
     if j < 0 or nodes[j].reach < target:
-        this.bound = max(this.bound, known.cost)
+        close_in(this, known.cost, SHOWN_ANEW)
         return False
-    this.bound = max(this.bound, step.workers * least - step.total - nodes[j].reach)
+    close_in(this, step.workers * least - step.total - nodes[j].reach, SHOWN_ANEW)
     if state.current >= 0 and nodes[state.current].reach >= target:
         j = state.current
     else:
@@ -219,7 +222,7 @@ def undecided(step: Step, search: Search, tree: Tree, i: int) -> bool:
 
 
 @kernel
-def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, least: int, M: int, above: int) -> None:
+def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, lowest: int, M: int, above: int) -> None:
     """Place a request of the class that has fewest ways left; add a node for each way. None reaches beyond `above`.
 
     Parameters
@@ -228,7 +231,7 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, least: in
         The decision; the state of the search, the master program and the tree, which change in place.
     j
         Node, whose path `place` set.
-    least, M
+    lowest, M
         First and last envelope of the range.
     above
         Tokens that no node below it exceeds.
@@ -239,13 +242,13 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, least: in
     count = fractional_classes(m, step, tree, classes)
     if count == 0:
         tree.state.found = max(tree.state.found, take_whole(step, search, m, tree, M))
-    target = _target(step, search, least)
+    target = _target(step, search, lowest)
     for k in range(K):
         search.price[k] = search.best_price[k]
     scaled = evaluate(what_is_left(step, tree), search, M, EXACT) + scale * tree.state.tokens
     if scaled // scale < target:
         return
-    if least < M and tree.state.found >= target:
+    if lowest < M and tree.state.found >= target:
         tree.nodes[j].reach = min(above, scaled // scale)
         return
     if count <= 0:  # rounding has spoilt the master: any class leads on
@@ -266,8 +269,13 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, least: in
         if ways < fewest:
             fewest, chosen, nobody = ways, k, waiting
             tree.lost[:size] = lost[:size]
-    if chosen < 0:
-        return  # nothing is left to be placed
+    if chosen < 0:  # nothing is left to be placed: the path is an assignment
+        compose(step, tree, search.leaf, search.spare)
+        tree.state.found = max(tree.state.found, tree.state.tokens)
+        offer(step, search, search.spare, tree.state.tokens)
+        if lowest < M and tree.state.found >= _target(step, search, lowest):
+            tree.nodes[j].reach = min(above, scaled // scale)
+        return
     tree.state.chosen = chosen
     part = np.zeros(W)
     parts(m, chosen, part)
@@ -291,7 +299,7 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, least: in
 
 
 @kernel
-def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int, begin: bool) -> int:
+def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int) -> int:
     """Grow the tree at the envelope of range i by `nodes` nodes; one of them a call, as long as it returns PENDING.
 
     Returns RAISED where that closed the range or raised its bound, UNCHANGED, PENDING, SPLIT or NO_ROOM.
@@ -302,16 +310,17 @@ def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int, b
         The decision; the state of the search, the master programs and the trees, which change in place.
     i
         Open range, a single envelope or a narrow one, in search.ranges; its bound changes in place.
-    nodes, begin
-        Nodes to bound; whether the tree needs a root.
+    nodes
+        Nodes to bound.
     """
-    tree, state = masters.tree, masters.tree.state
+    tree, state, this = masters.tree, masters.tree.state, search.ranges[i]
     if state.left == 0:
         if _room(tree) == 0:
             return NO_ROOM
-        if begin:
+        if this.planted == 0:
             _add_node(tree, i, -1, 0, ROOT, NEAR)
-        state.left, state.before, state.range, state.current = nodes, search.ranges[i].bound, i, -1
+            this.planted = 1
+        state.left, state.before, state.range, state.current = nodes, this.bound, i, -1
         state.found = -1
     elif _room(tree) == 0:
         state.left = 0
@@ -324,4 +333,4 @@ def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int, b
     if more and state.left > 0:
         return PENDING
     state.left = 0
-    return RAISED if search.ranges[i].bound > state.before else UNCHANGED
+    return RAISED if this.bound > state.before else UNCHANGED

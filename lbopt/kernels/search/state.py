@@ -21,6 +21,9 @@ WAITS, ROOT = -1, -2
 #: Efforts of an evaluation, see `prices.evaluate`.
 GLANCE, ROUGH, QUICK, EXACT = -2, -1, 0, 1
 
+#: The cost of a range in which there is no assignment.
+CLOSED = 1 << 62
+
 #: How `envelopes.advance` ends; FULL: there is no room for another range or node.
 FULL, OPEN, PROVED = -1, 0, 1
 
@@ -36,9 +39,11 @@ KNOWN = integers(
     *("uneven", "aim", "strayed", "astray"),
 )
 
-#: An open range of envelopes. `bound`: on the cost, tokens; `first`, `last`: envelopes; `stage`: see `envelopes`;
-#: `priced`: number of prices there were when it was last evaluated; `times`: how often it was.
-RANGE = integers("bound", "first", "last", "stage", "priced", "times")
+#: A range of envelopes. `bound`: on the cost, tokens; `first`, `last`: envelopes; `beyond`: the last one that it stands
+#: for, as no load lies between `last` and that; `state`: what is done with it next, see `open_ranges`; `level`: of its
+#: descents and trees; `planted`: 1 where a tree of placements has a root for it; `priced`: number of prices there were
+#: when it was last evaluated; `times`: how often it was; `reason`: where `bound` comes from, see `open_ranges`.
+RANGE = integers("bound", "first", "last", "beyond", "state", "level", "planted", "priced", "times", "reason")
 
 #: Where a descent stands, and the descents at one envelope. `depth`; `fresh`: 1 where the node at that depth is new;
 #: `best`: tokens of the best leaf, -1 for none; `settled`: 1 as long as every leaf could be settled; `left`: nodes left

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbopt.kernels.search.state import OPEN, PROVED, Search
+from lbopt.kernels.search.state import CLOSED, OPEN, PROVED, Search
 from lbopt.model import StepProblem, loads_after, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
@@ -18,9 +18,6 @@ from lbopt.solvers.exact.search import SLICE, ExactAnswer
 
 #: Beyond so many slots of a worker the search by prices takes too long to be asked again and again.
 MOST_SLOTS = 16
-
-#: The bound of a range in which nothing can be.
-_CLOSED = 1 << 62
 
 
 def least_envelope(
@@ -78,7 +75,7 @@ def _asked(decision: Decision, search: Search, among: tuple[int, int], cost: int
         return "found"
     bounds = search.ranges.bound[: search.known.ranges].tolist()
     scale = int(decision.step.scale)
-    proved = state == PROVED and all(bound == _CLOSED or is_sound(bound - cost, scale) for bound in bounds)
+    proved = state == PROVED and all(bound == CLOSED or is_sound(bound - cost, scale) for bound in bounds)
     return ending or ("none" if proved else "stuck")
 
 
@@ -115,7 +112,7 @@ def _open_ranges(search: Search, floor: int, last: int, cost: int) -> None:
     while last >= floor:
         first = max(floor, last - width + 1)
         search.ranges[count].fill(0)
-        search.ranges[count].first, search.ranges[count].last = first, last
+        search.ranges[count].first, search.ranges[count].last, search.ranges[count].beyond = first, last, last
         last = first - 1
         width *= 2
         count += 1

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lbopt.kernels.search.envelopes import advance
+from lbopt.kernels.search.open_ranges import MASTER
 from lbopt.kernels.search.state import OPEN, PROVED, Step
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
@@ -32,9 +33,6 @@ SLICE = 2_000
 
 #: Steps of exchanges between workers after an assignment was found.
 _EXCHANGES = 30_000_000
-
-#: The stage of an envelope that has prices from elsewhere.
-_PRICED = 1
 
 
 class Tickets(NamedTuple):
@@ -111,7 +109,7 @@ def _searched(
     search.bank_at[0] = envelope
     alone, known = search.ranges[0], search.known
     alone.fill(0)
-    alone.first, alone.last, alone.stage = envelope, envelope, _PRICED
+    alone.first, alone.last, alone.beyond, alone.state = envelope, envelope, envelope, MASTER  # it has prices
     known.cost, known.ranges, known.prices = envelope + 1, 1, 1
     state, ending = OPEN, None
     while state == OPEN and ending is None:

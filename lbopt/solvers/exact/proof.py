@@ -14,10 +14,10 @@ import numpy as np
 
 from lbopt.exceptions import CertificateError
 from lbopt.kernels.search.column_generation import AT_ONCE, begin_columns, generate_columns
-from lbopt.kernels.search.envelopes import LONGEST, SPARSE
+from lbopt.kernels.search.envelopes import LONGEST
 from lbopt.kernels.search.master import reset_master
 from lbopt.kernels.search.near_optimal import list_all
-from lbopt.kernels.search.open_ranges import reached
+from lbopt.kernels.search.open_ranges import SPARSE, reached
 from lbopt.kernels.search.placement_tree import grow_tree, undecided
 from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.state import EXACT, NONE, WAITS

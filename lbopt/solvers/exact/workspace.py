@@ -136,7 +136,7 @@ def plant_tree(search: Search, masters: Masters, first: int, last: int | None = 
     """
     alone, tree = search.ranges[0], masters.tree
     alone.fill(0)
-    alone.first, alone.last = first, first if last is None else last
+    alone.first, alone.last, alone.planted = first, first if last is None else last, 1
     root = tree.nodes[0]
     root.fill(0)
     root.parent, root.place, root.reach = -1, ROOT, NEAR
