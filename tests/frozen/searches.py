@@ -15,6 +15,7 @@ import numpy as np
 from frozen.digests import digest_of
 
 from lbopt import StepProblem
+from lbopt.kernels.search.open_ranges import BRANCH, DESCEND, MASTER
 from lbopt.kernels.search.state import IDLE, OPEN, Masters, Search, Step
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.workspace import plant_tree, what_is_known
@@ -40,8 +41,7 @@ class Case(NamedTuple):
     slices, work
         Looks at the search, and work between two of them.
     stages
-        Stages, as in `envelopes`, from which the envelope that is next is then searched alone: a descent, a tree of
-        placements, a deeper descent.
+        States and levels, as in `open_ranges`, from which the envelope that is next is then searched alone.
     seed
         Of the draws, if it is not the name.
     """
@@ -54,7 +54,7 @@ class Case(NamedTuple):
     kinds: int = 0
     slices: int = 4
     work: int = 500
-    stages: tuple[int, ...] = (2, 3, 22)
+    stages: tuple[tuple[int, int], ...] = ((DESCEND, 0), (BRANCH, 0), (DESCEND, 10))
     seed: str = ""
 
 
@@ -63,7 +63,7 @@ CASES = {
     "more pairs": Case(8, (1, 2), 30, 1000),
     "up to three": Case(5, (1, 2, 3), 12, 300, slices=8, work=700),
     "threes": Case(6, (2, 3), 24, 1000),
-    "fours": Case(5, (3, 4), 24, 600, stages=(2, 3)),
+    "fours": Case(5, (3, 4), 24, 600, stages=((DESCEND, 0), (BRANCH, 0))),
     "up to four": Case(5, (2, 3, 4), 15, 300, slices=5, work=500),
     "fives": Case(4, (5,), 22, 300),
     "sixes": Case(3, (5, 6), 24, 200),
@@ -75,24 +75,38 @@ CASES = {
     "few sizes": Case(8, (2, 3), 40, 1000, kinds=6),
     "few small sizes": Case(6, (1, 2, 3), 18, 300, kinds=7, slices=6),
     # small ones in whose trees something happens: an assignment is found, many classes are tried
-    "whole 1": Case(6, (1, 2, 3), 17, 60, work=300, stages=(3,), seed="0.199974"),
-    "whole 2": Case(4, (3, 4), 21, 60, work=300, stages=(3,), seed="0.927998"),
-    "whole 3": Case(4, (3, 4), 20, 300, slices=2, work=300, stages=(3,), seed="0.871997"),
-    "tried 1": Case(5, (3, 4), 23, 60, work=300, stages=(3,), seed="0.640355"),
-    "tried 2": Case(6, (1, 2, 3), 14, 60, work=300, stages=(3,), seed="0.126367"),
-    "tried 3": Case(6, (1, 1, 2), 12, 60, slices=2, work=300, stages=(3,), seed="0.055343"),
-    "rematched": Case(4, (3, 4), 17, 300, work=300, stages=(2, 3), seed="0.717711"),
-    "rematched among equals": Case(2, (2,), 6, 60, work=300, stages=(2,), seed="0.747270"),
+    "whole 1": Case(6, (1, 2, 3), 17, 60, work=300, stages=((BRANCH, 0),), seed="0.199974"),
+    "whole 2": Case(4, (3, 4), 21, 60, work=300, stages=((BRANCH, 0),), seed="0.927998"),
+    "whole 3": Case(4, (3, 4), 20, 300, slices=2, work=300, stages=((BRANCH, 0),), seed="0.871997"),
+    "tried 1": Case(5, (3, 4), 23, 60, work=300, stages=((BRANCH, 0),), seed="0.640355"),
+    "tried 2": Case(6, (1, 2, 3), 14, 60, work=300, stages=((BRANCH, 0),), seed="0.126367"),
+    "tried 3": Case(6, (1, 1, 2), 12, 60, slices=2, work=300, stages=((BRANCH, 0),), seed="0.055343"),
+    "rematched": Case(4, (3, 4), 17, 300, work=300, stages=((DESCEND, 0), (BRANCH, 0)), seed="0.717711"),
+    "rematched among equals": Case(2, (2,), 6, 60, work=300, stages=((DESCEND, 0),), seed="0.747270"),
     "empty slots": Case(3, (1, 2, 3), 5, 20_000, work=300, seed="0.975199"),
     "more empty slots": Case(5, (2, 3), 9, 20_000, forced=2, slices=2, work=300, seed="0.782474"),
     "hardly any": Case(4, (1, 2), 5, 300, slices=2, work=300, seed="0.253224"),
     # workers that take nothing; a descent whose first prices leave bounds open
-    "nothing taken 1": Case(6, (1, 2), 5, 100, slices=2, work=300, stages=(1, 2, 3), seed="e4"),
-    "nothing taken 2": Case(8, (1, 1, 2), 6, 1000, work=300, stages=(1, 2, 3), seed="e6"),
-    "nothing taken 3": Case(4, (2, 3), 6, 1000, work=300, stages=(1, 2, 3), seed="e7"),
-    "sevens": Case(2, (7, 8), 17, 300, forced=1, slices=2, work=100, stages=(2,), seed="0.591409"),
-    "more sevens": Case(2, (7,), 21, 1000, slices=2, work=100, stages=(2,), seed="0.962383"),
-    "just enough": Case(4, (3, 4), 20, 60, forced=1, slices=2, work=300, stages=(1, 2, 3), seed="0.767951"),
+    "nothing taken 1": Case(
+        6, (1, 2), 5, 100, slices=2, work=300, stages=((MASTER, 0), (DESCEND, 0), (BRANCH, 0)), seed="e4"
+    ),
+    "nothing taken 2": Case(
+        8, (1, 1, 2), 6, 1000, work=300, stages=((MASTER, 0), (DESCEND, 0), (BRANCH, 0)), seed="e6"
+    ),
+    "nothing taken 3": Case(4, (2, 3), 6, 1000, work=300, stages=((MASTER, 0), (DESCEND, 0), (BRANCH, 0)), seed="e7"),
+    "sevens": Case(2, (7, 8), 17, 300, forced=1, slices=2, work=100, stages=((DESCEND, 0),), seed="0.591409"),
+    "more sevens": Case(2, (7,), 21, 1000, slices=2, work=100, stages=((DESCEND, 0),), seed="0.962383"),
+    "just enough": Case(
+        4,
+        (3, 4),
+        20,
+        60,
+        forced=1,
+        slices=2,
+        work=300,
+        stages=((MASTER, 0), (DESCEND, 0), (BRANCH, 0)),
+        seed="0.767951",
+    ),
 }
 
 
@@ -181,7 +195,8 @@ def states(name: str) -> Iterator[dict[str, Any]]:
         plant_tree(search, masters, envelope)
         _two_prices(step, search, envelope)
         alone, known = search.ranges[0], search.known
-        alone.stage, alone.priced = stage, known.prices
+        alone.state, alone.level = stage
+        alone.planted, alone.priced = 0, known.prices
         # from no good assignment, so that there is something to look for
         known.ranges, known.cost, known.bound = 1, 1 << 40, 0
         search.descent.state.left = masters.tree.state.left = masters.tree.state.used = 0
