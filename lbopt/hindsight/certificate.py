@@ -17,7 +17,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from lbopt.exceptions import InputError
+from lbopt.exceptions import CertificateError
 from lbopt.hindsight.timetable import Timetable
 
 KINDS = ("steps", "covers", "surplus")
@@ -72,12 +72,18 @@ class BoundCertificate:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> BoundCertificate:
-        """Return the certificate that `to_dict` gave; whether it is true is left to `lbopt.hindsight.check`."""
+        """Return the certificate that `to_dict` gave; `lbopt.hindsight.check` says whether its values are true, or any.
+
+        Raises
+        ------
+        CertificateError
+            Where this is no timetable with rows of windows.
+        """
         try:
             windows = tuple(WindowBound(*row[:4], *map(tuple, row[4:])) for row in data["windows"])
-            return cls(str(data["timetable"]), windows)
+            return cls(data["timetable"], windows)
         except (KeyError, TypeError) as error:
-            raise InputError(
+            raise CertificateError(
                 "a certificate of a run holds 'timetable' and rows of first step, step after the last, bound and kind "
                 f"in 'windows'; found {type(error).__name__}: {error}"
             ) from None

@@ -9,6 +9,9 @@ window that needs more is reported as not verified. The prices of a window of ki
 one worker can run by `lbopt.hindsight.check_surplus`. The searches count in NumPy's 64-bit integers, and refuse runs
 whose tokens come near their limit.
 
+What is claimed may be anything that a file can hold. Every number has to be an integer (a truth value is none), every
+window to hold a step, and whatever else is found ends in a CertificateError.
+
 What it trusts: Python, NumPy, and that the timetable given is the one meant, which the digest compares.
 """
 
@@ -24,8 +27,10 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import CertificateError
 from lbopt.hindsight.check_surplus import MOST_ROWS, Row, surplus_holds
+from lbopt.solvers.certificates.format import shown, whole
 
 if TYPE_CHECKING:
+    from lbopt.hindsight.certificate import WindowBound
     from lbopt.hindsight.optimum import HindsightResult
     from lbopt.hindsight.timetable import Timetable
 
@@ -33,6 +38,8 @@ if TYPE_CHECKING:
 MOST_WAYS = 6_000_000
 
 _LARGEST = 2**60
+
+_KINDS = ("steps", "covers", "surplus")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +83,9 @@ def check_optimum(
     Raises
     ------
     CertificateError
-        Naming the first claim that does not follow.
+        Naming the first claim that does not follow, or is none.
     """
+    windows, worker = _read(result)
     workers, slots = timetable.num_workers, timetable.slots_per_worker
     columns = (timetable.start.tolist(), timetable.prompt.tolist(), timetable.output.tolist())
     text = repr((workers, slots, list(columns)))
@@ -85,7 +93,7 @@ def check_optimum(
         result.certificate.timetable == sha256(text.encode()).hexdigest(), "the certificate is of another timetable"
     )
     rows = [(s, p, s + o) for s, p, o in zip(*columns, strict=True)]
-    barriers, total = _recount(rows, result.worker.tolist(), workers, slots)
+    barriers, total = _recount(rows, worker, workers, slots)
     _demand(barriers == result.upper, f"the placement's barriers add up to {barriers}, but {result.upper} is claimed")
     for name, bound, claimed in (
         ("lower", result.lower, result.lower_imbalance),
@@ -102,10 +110,10 @@ def check_optimum(
     unverified: list[str] = []
     last = 0
     steps = max((end for _, _, end in rows), default=0)
-    for window in sorted(result.certificate.windows, key=lambda window: window.first):
+    for window in sorted(windows, key=lambda window: window.first):
         name = f"the window of steps {window.first} to {window.last - 1}"
         _demand(window.first >= last, f"{name} overlaps with the one before, which ends with step {last - 1}")
-        _demand(window.first <= window.last <= steps, f"{name} is not a part of the run's {steps} steps")
+        _demand(window.first < window.last <= steps, f"{name} is not a part of the run's {steps} steps")
         last = window.last
         inside = _cut_off(rows, window.first, window.last)
         floors = [
@@ -135,12 +143,29 @@ def check_optimum(
             established.append(f"{name} has no placement with barriers below {window.bound}")
         else:
             unverified.append(f"that {name} has no placement with barriers below {window.bound}")
-    added = sum(window.bound for window in result.certificate.windows)
+    added = sum(window.bound for window in windows)
     _demand(added == result.lower, f"the windows' bounds add up to {added}, but the lower bound is {result.lower}")
-    established.append(
-        f"the lower bound {result.lower} is the sum of {len(result.certificate.windows)} disjoint windows"
-    )
+    established.append(f"the lower bound {result.lower} is the sum of {len(windows)} disjoint windows")
     return HindsightReport(tuple(established), tuple(unverified))
+
+
+def _read(result: HindsightResult) -> tuple[tuple[WindowBound, ...], list[int]]:
+    """Return the windows and the placement, in which every number is an integer, as are all other numbers claimed."""
+    for name in ("lower", "upper", "lower_imbalance", "upper_imbalance"):
+        whole(getattr(result, name), name)
+    worker = np.asarray(result.worker)
+    _demand(worker.ndim == 1, f"the placement is an array of {worker.ndim} dimensions; expected 1")
+    _demand(worker.dtype.kind in "iu" or worker.size == 0, f"the placement is of {worker.dtype}; expected integers")
+    for number, window in enumerate(result.certificate.windows):
+        name = f"window {number}"
+        for field in ("first", "last"):
+            whole(getattr(window, field), f"{name}: {field}", least=0)
+        whole(window.bound, f"{name}: bound")
+        _demand(window.kind in _KINDS, f"{name}: kind is {shown(window.kind)}; expected one of {', '.join(_KINDS)}")
+        for field in ("cuts", "prices"):
+            for value in getattr(window, field):
+                whole(value, f"{name}: one of its {field}")
+    return result.certificate.windows, worker.tolist()
 
 
 def _recount(rows: Sequence[Row], worker: Sequence[int], workers: int, slots: int) -> tuple[int, int]:
@@ -188,6 +213,8 @@ def _exhaust(
     rows: Sequence[Row], workers: int, slots: int, bound: int, floors: Sequence[int], most: int
 ) -> bool | None:
     """Return whether no placement is below the bound; None where that takes more than `most` ways at a time."""
+    if not rows:
+        return bound <= 0
     if sum(p * (e - s) + (e - s) * (e - s) for s, p, e in rows) >= _LARGEST:
         return None
     rest = [0]
@@ -219,10 +246,11 @@ class _Ways:
     def __init__(self, workers: int, slots: int) -> None:
         self.workers, self.slots = workers, slots
         self.cost = np.zeros(1, dtype=np.int64)
-        self.held = np.zeros((1, workers), dtype=np.int16)
+        self.held = np.zeros((1, workers), dtype=np.int32)
         self.load = np.zeros((1, workers), dtype=np.int64)  # in the step to come
         self.running: list[Row] = []
-        self.on: list[NDArray[np.int8]] = []  # the worker of each of these
+        self.on: list[NDArray[np.unsignedinteger]] = []  # the worker of each of these
+        self.named = np.min_scalar_type(workers)
 
     def add(self, row: Row, most: int) -> bool:
         """Let a request start wherever a slot is free, of empty workers on the first; return whether there is room."""
@@ -234,7 +262,7 @@ class _Ways:
         if sum(ways.size for ways, _ in pieces) > most:
             return False
         picked = np.concatenate([ways for ways, _ in pieces])
-        worker = np.concatenate([np.full(ways.size, g, dtype=np.int8) for ways, g in pieces])
+        worker = np.concatenate([np.full(ways.size, g, dtype=self.named) for ways, g in pieces])
         self._keep(picked)
         self.running.append(row)
         self.on.append(worker)

@@ -166,7 +166,10 @@ class _Sets:
         self.later = later[::-1]  # the largest sum of prices of request i and those after it
 
     def none_below(self, limit: int, pieces: Sequence[_Window], most: int) -> bool | None:
-        """Return whether no set costs less than `limit`; None where that takes up more than `most` beginnings."""
+        """Return whether no set costs less than `limit`; None where that takes up more than `most` beginnings.
+
+        Pieces that end before every request is decided prove nothing.
+        """
         none = np.zeros(1, dtype=np.int64)
         waiting = [_Chunk(0, 0, none, none, none, none, {})]
         taken = 0
@@ -176,7 +179,7 @@ class _Sets:
             if taken > most:
                 return None
             if chunk.piece == len(pieces):
-                if (chunk.cost < limit).any():
+                if chunk.decided < len(self.rows) or (chunk.cost < limit).any():
                     return False
                 continue
             piece = pieces[chunk.piece]

@@ -125,7 +125,7 @@ def optimum(
     >>> from lbopt.hindsight.timetable import Timetable
     >>> result = optimum(Timetable(2, 2, [0, 0, 0, 0], [9, 5, 4, 1], [3, 2, 2, 3]))
     >>> result.lower, result.upper, result.is_proved
-    (33, 33, True)
+    (36, 36, True)
     """
     if not time_limit > 0:
         raise InputError(f"time_limit is {time_limit!r}; expected seconds, above 0")
@@ -139,7 +139,8 @@ def optimum(
     proof = prove(timetable, windows, worker, max(0.0, _WHOLE_SHARE * left), halt)
     upper, worker, stop, nodes = proof.upper, proof.worker, proof.stop, proof.nodes
     kind = "steps" if proof.lower == int(windows.floor.sum()) else "covers"
-    bounds: tuple[WindowBound, ...] = (WindowBound(0, timetable.num_steps, proof.lower, kind),)
+    steps = timetable.num_steps
+    bounds: tuple[WindowBound, ...] = (WindowBound(0, steps, proof.lower, kind),) if steps else ()
     tried_parts = _PARTS if stop in ("time", "memory") else ()
     for number, parts in enumerate(tried_parts):
         left = (time_limit - (clock() - began)) / (len(tried_parts) + 1 - number)

@@ -169,7 +169,7 @@ def test_false_claims_are_refused():
 def test_certificates_survive_a_file():
     result = optimum(four_by_four(6, 12), 600)
     assert BoundCertificate.from_dict(result.certificate.to_dict()) == result.certificate
-    with pytest.raises(InputError, match="a certificate of a run holds"):
+    with pytest.raises(CertificateError, match="a certificate of a run holds"):
         BoundCertificate.from_dict({"windows": []})
 
 
