@@ -20,7 +20,7 @@ help:
 	@echo "make serve-demo two rules route the same requests live before a mock fleet, three minutes, one table"
 	@echo "make test       lint, types, import contract, tests, a reduced profile without compilation, the notebooks"
 	@echo "make quick      lint, types, import contract, house rules, and the tests of the files that changed"
-	@echo "make test-long  the checks that take minutes"
+	@echo "make test-long  the checks that take minutes, and an hour of steps against themselves"
 	@echo "make fuzz       a million damaged files of all formats, half an hour, goes on with --first"
 	@echo "make test-bounds  the kernels' tests with bounds checks in compiled code, some ten minutes"
 	@echo "make test-mutation  planted changes that the tests have to notice, hours, goes on if stopped"
@@ -64,8 +64,10 @@ test: lint
 quick: lint
 	$(BIN)/python -m tests.quick
 
+# The hour of steps goes on where the last one ended, so that each asks about new ones.
 test-long: $(STAMP)
 	$(BIN)/python -m pytest -m slow
+	$(ONE_CORE) $(BIN)/python -m tests.solvers.reliability.contradictions --steps 1000000 --minutes 60 --jobs 2
 
 fuzz: $(STAMP)
 	$(ONE_CORE) $(BIN)/python -m tests.fuzz --mutants 1000000

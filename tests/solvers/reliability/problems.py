@@ -1,6 +1,6 @@
 """Random problems of every kind against the enumeration: `python -m tests.solvers.reliability.problems --seed 1`.
 
-It ends with exit code 1 at the first contradiction, which it writes into `contradictions`; `test_problems.py` asks what
+It ends with exit code 1 at the first contradiction, which it writes into `cases`; `test_problems.py` asks what
 is there again. A run that was stopped goes on.
 """
 
@@ -17,7 +17,7 @@ from solvers.reliability.answers import as_case, contradiction  # noqa: E402
 from solvers.reliability.drawn import drawn  # noqa: E402
 from solvers.reliability.long_run import run  # noqa: E402
 
-CASES = HERE / "contradictions"
+CASES = HERE / "cases"
 
 
 def main() -> int:
