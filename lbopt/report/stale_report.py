@@ -35,7 +35,7 @@ def stale_csv(outcome: StaleOutcome) -> list[dict[str, Any]]:
 
 
 def ages_figure(outcome: StaleOutcome) -> Figure:
-    """Return a panel a fleet: imbalance as a share of a random split's, against the age of reports; the law's floor.
+    """Return a panel a fleet: imbalance as a share of a random split's, against the age of reports; the law's floors.
 
     Runs that start requests in bursts are in the table alone, since the floor does not speak of them.
     """
@@ -72,26 +72,20 @@ def _panel(outcome: StaleOutcome, axes: Axes, G: int) -> None:
             label=policy,
             **line_style(index),
         )
-    floors = [
-        (place, min(shares))
-        for place, period in enumerate(periods)
-        if (
-            shares := [
-                floor / cell.random
-                for cell in outcome.cells
-                if cell.G == G and cell.period == period and (floor := outcome.floor(cell)) is not None
-            ]
-        )
-    ]
-    if floors:
-        axes.fill_between(
-            [place for place, _ in floors],
-            [low for _, low in floors],
-            color="#57606a",
-            alpha=0.18,
-            linewidth=0,
-            label="below the floor",
-        )
+    for least, label, shade in (
+        (outcome.floor, "below the floor of any rule", 0.3),
+        (outcome.alike, "below the floor of workers alike", 0.14),
+    ):
+        shares = [
+            (place, low / cell.random)
+            for place, period in enumerate(periods)
+            for cell in outcome.cells
+            if cell.G == G and cell.period == period and (low := least(cell)) is not None
+        ]
+        if shares:
+            places = sorted({place for place, _ in shares})
+            lows = [min(share for at, share in shares if at == place) for place in places]
+            axes.fill_between(places, lows, color="#57606a", alpha=shade, linewidth=0, label=label)
     axes.set_yscale("log")
     axes.set_ylim(_LEAST, max(axes.get_ylim()[1], 1.0))
     axes.yaxis.set_major_locator(LogLocator(10, (1.0, 2.0, 5.0)))
@@ -110,10 +104,12 @@ def _table(outcome: StaleOutcome, G: int) -> Table:
     return Table(
         f"G = {G}",
         f"Imbalance in thousand tokens, loads read after admission; a front end {lead}. Floor: the least that any rule "
-        "leaves at this age, where arrivals are even and slots are free. Forecast: an estimate from the rule's "
-        "imbalance by true sight and the floor, for rules that count. Random: a random split of as many requests.",
+        "leaves at this age, where arrivals are even and slots are free. Alike: the least of a rule that does not "
+        "gather large requests on few workers, so that as much is unseen of each. Forecast: an estimate from the "
+        "rule's imbalance by true sight and the latter, for rules that count. Random: a random split of as many "
+        "requests.",
         (
-            *("policy", "reports", "steps", "imbalance", "floor", "forecast"),
+            *("policy", "reports", "steps", "imbalance", "floor", "alike", "forecast"),
             *("measured / forecast", "random", "busy", "P99 first token"),
         ),
         rows,
@@ -121,12 +117,13 @@ def _table(outcome: StaleOutcome, G: int) -> Table:
 
 
 def _row(outcome: StaleOutcome, cell: StaleCell) -> tuple[str, ...]:
-    said, floor = outcome.forecast(cell), outcome.floor(cell)
+    said, floor, alike = outcome.forecast(cell), outcome.floor(cell), outcome.alike(cell)
     return (
         "truth" if cell.period is None else _seconds(cell.period),
         f"{cell.period_steps:.3g}" if cell.period is not None else "0",
         f"{cell.imbalance / 1000:,.1f}",
         numbers.UNKNOWN if floor is None else f"{floor / 1000:,.1f}",
+        numbers.UNKNOWN if alike is None else f"{alike / 1000:,.1f}",
         numbers.UNKNOWN if said is None else f"{said / 1000:,.1f}",
         numbers.UNKNOWN if not said else f"{cell.imbalance / said:.2f}",
         f"{cell.random / 1000:,.1f}",

@@ -49,10 +49,10 @@ def test_a_small_study(tmp_path) -> None:
     assert len(outcome.cells) == 6
     for cell in outcome.cells:
         assert (cell.period is None) == (cell.floor == 0)
-        assert cell.floor <= cell.even < cell.random
+        assert cell.floor <= cell.alike <= cell.even < cell.random
     jsq = outcome.of(3, "jsq-load:admission=immediate")
     assert jsq[2].floor > jsq[1].floor > 0
-    assert outcome.forecast(jsq[2]) == added(jsq[0].imbalance, jsq[2].floor, jsq[2].even)
+    assert outcome.forecast(jsq[2]) == added(jsq[0].imbalance, jsq[2].alike, jsq[2].even)
     again = run_stale(config, store=store, collect_only=True)
     assert stale_csv(again) == stale_csv(outcome)
     (table,) = stale_tables(outcome)
@@ -76,7 +76,9 @@ def test_the_forecast_of_many_steps_is_the_law_at_every_age() -> None:
     trace = RequestSource(trace="azure-like", count=500).draw_for(1)
     lives = Lives.observed(trace.prompt, trace.output)
     found = forecast(8, lives, 40.0, 300.4)
-    assert found.floor == pytest.approx(ReportedFleet(8, lives, 40.0 / lives.mean, 300).floor(), rel=0.01)
+    law = ReportedFleet(8, lives, 40.0 / lives.mean, 300)
+    assert found.alike == pytest.approx(law.alike(), rel=0.01)
+    assert found.floor == pytest.approx(law.floor(), rel=0.01)
     assert forecast(8, lives, 40.0, 0.2).floor == 0
 
 
@@ -90,7 +92,7 @@ def test_a_rule_that_makes_no_use_of_loads_does_not_age() -> None:
 def test_the_law_says_nothing_of_a_closed_loop() -> None:
     closed = run_stale(StaleConfig(**{**SMALL, "load": None, "policies": ("jsq-load:admission=immediate",)}))
     assert [closed.floor(cell) for cell in closed.cells] == [None] * 3
-    assert [row[4] for row in stale_tables(closed)[0].rows] == ["–"] * 3
+    assert [row[4:6] for row in stale_tables(closed)[0].rows] == [("–", "–")] * 3
 
 
 @pytest.mark.jit

@@ -68,12 +68,24 @@ def test_a_rule_that_knows_more_breaks_the_floor(monkeypatch: pytest.MonkeyPatch
         return right(replace(fleet, period=1), rule, batches, seed)
 
     monkeypatch.setattr(stale, "imbalance_of", sees)
-    assert verdict_of(CLAIMS["stale-floor"], [{}]) == Verdict.REFUTED
+    assert verdict_of(CLAIMS["stale-floor-every"], [{}]) == Verdict.REFUTED
+
+
+def test_a_rule_that_segregates_sizes_is_below_what_workers_alike_leave() -> None:
+    """The floor of any rule holds for it, and with all on one worker the constant is not far off."""
+    claim = CLAIMS["stale-floor"]
+    regime = claim.quick[-1]
+    assert regime["rule"] == "segregated"
+    assert verdict_of(CLAIMS["stale-floor-every"], [regime]) == Verdict.REFUTED
+    (row,) = claim.measure(**regime, seed=5)
+    assert row.verdict() == Verdict.HOLDS
+    assert replace(row, predicted=1.6 * row.predicted).verdict() == Verdict.REFUTED
 
 
 REFUSED = [
     ("stale-floor", {"G": 1}, "at least G = 2"),
     ("stale-floor", {"rule": "best"}, "rule is best"),
+    ("stale-floor", {"large": 200}, "large is 200"),
     ("stale-floor", {"period": 0}, "period is 0"),
     ("stale-floor", {"family": "none-like"}, "family is none-like"),
     ("stale-level", {"period": 1}, "period is 1"),

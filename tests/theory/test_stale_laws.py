@@ -12,6 +12,7 @@ from scipy import integrate, stats
 from lbopt.exceptions import InputError
 from lbopt.theory.chains.open_fleet import OpenFleet, Requests
 from lbopt.theory.laws import stale, stale_binding, stale_choice
+from lbopt.theory.laws.normal_maximum import lone_maximum
 from lbopt.theory.laws.prompt_law import PromptLaw
 from lbopt.theory.laws.slot_law import slot_law
 from lbopt.theory.laws.stale import Lives
@@ -56,7 +57,38 @@ def test_observed_lives_are_counted() -> None:
 def test_lives_of_one_length_hide_nothing() -> None:
     """Who knows when each request ends needs no report."""
     lives = Lives.observed(np.array([3, 8]), np.array([4, 4]))
-    assert stale.ReportedFleet(8, lives, 10.0, 5).floor() == 0
+    fleet = stale.ReportedFleet(8, lives, 10.0, 5)
+    assert fleet.floor() == fleet.alike() == 0
+
+
+def over_mean(middle: np.ndarray, deviation: np.ndarray) -> float:
+    """Mean of the largest of independent normals less the mean of their middles."""
+    at = np.linspace(-9, 9, 4001)
+    below = np.prod(stats.norm.cdf((at - middle[:, None]) / deviation[:, None]), axis=0)
+    return float(9 - np.trapezoid(below, at) - middle.mean())
+
+
+@pytest.mark.parametrize("G", [2, 3, 5])
+def test_no_split_of_the_variance_leaves_less_than_one_worker_with_all(G: int) -> None:
+    """Whatever the middles and the split; with all on one worker, kept so low that it is the fullest one time in G."""
+    height = lone_maximum(G)
+    draw = np.random.default_rng(G)
+    for concentration in (0.1, 0.3, 1.0, 10.0):
+        for _ in range(40):
+            deviation = np.sqrt(draw.dirichlet(np.full(G, concentration))) + 1e-3
+            middle = draw.normal(0, 0.5, G)
+            assert over_mean(middle, deviation) >= height * math.hypot(*deviation) - 1e-4
+    one = np.full(G, 1e-3)
+    one[0] = 1.0
+    low = np.zeros(G)
+    low[0] = stats.norm.ppf(1 / G)
+    assert over_mean(low, one) == pytest.approx(height, abs=0.002 * G)
+    assert stale.Unseen(1.0, 4.0, 0.0).least(G) == pytest.approx(G * math.sqrt(G) * 2 * height)
+
+
+def test_two_workers_leave_the_same_however_they_are_split() -> None:
+    unseen = stale.Unseen(1.0, 9.0, 5.0)
+    assert unseen.least(2) == pytest.approx(unseen.imbalance(2))
 
 
 def test_a_random_split_is_the_stationary_load() -> None:

@@ -82,6 +82,7 @@ def measure(
         "running": running,
         "admission": rule.admission,
         "floor": said.floor,
+        "alike": said.alike,
         "random": said.random,
         "even": said.even,
         "seen": said.seen,

@@ -1,4 +1,4 @@
-"""What the law of old sight says of a fleet that ran: its floor by the age of reports, and the level of a random split.
+"""What the law of old sight says of a fleet that ran: two floors by the age of reports, and a random split's level.
 
 The law (`lbopt.theory.laws.stale`) is for an open fleet. Of a run it takes the lives of the trace's requests, the mean
 length of a step, and the requests that ran: N of them a worker arrive at the rate N / E[life] a step.
@@ -7,6 +7,7 @@ length of a step, and the requests that ran: N of them a worker arrive at the ra
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,16 +26,19 @@ class StaleForecast:
     Parameters
     ----------
     floor
-        Least imbalance at this age of reports, tokens.
+        Least imbalance of any rule at this age of reports, tokens.
+    alike
+        Least imbalance of a rule that keeps the unseen parts of the workers' loads alike, tokens.
     random
         Of a random split, tokens.
     even
-        Where each worker gets as many requests in every step and nothing else is known: the floor at any age, tokens.
+        Where each worker gets as many requests in every step and nothing else is known: `alike` at any age, tokens.
     seen
         Share of its time that a slot is busy if it is filled at reports alone.
     """
 
     floor: float
+    alike: float
     random: float
     even: float
     seen: float
@@ -59,14 +63,18 @@ def forecast(G: int, lives: Lives, running: float, period_steps: float) -> Stale
     even = lives.unseen(arrivals, lives.alive.size).imbalance(G)
     whole = round(period_steps)
     if whole < 1:
-        return StaleForecast(0.0, random, even, 1.0)
+        return StaleForecast(0.0, 0.0, random, even, 1.0)
     ages = np.unique(np.linspace(0, whole - 1, min(whole, _AGES)).round().astype(np.int64))
-    each = [lives.unseen(arrivals, int(min(age, lives.alive.size))).imbalance(G) for age in ages]
-    floor = float(np.trapezoid(each, ages) / (ages[-1] - ages[0])) if ages.size > 1 else each[0]
-    return StaleForecast(floor, random, even, seen_share(lives, whole))
+    unseen = [lives.unseen(arrivals, int(min(age, lives.alive.size))) for age in ages]
+
+    def over_ages(each: Sequence[float]) -> float:
+        return float(np.trapezoid(each, ages) / (ages[-1] - ages[0])) if ages.size > 1 else each[0]
+
+    floor, alike = (over_ages(each) for each in zip(*((one.least(G), one.imbalance(G)) for one in unseen), strict=True))
+    return StaleForecast(floor, alike, random, even, seen_share(lives, whole))
 
 
-def added(fresh: float, floor: float, even: float) -> float:
+def added(fresh: float, alike: float, even: float) -> float:
     """Return the imbalance that a rule leaves by old sight, tokens: an estimate.
 
     Variances of independent parts of a load add up, and the largest of normal loads goes by their standard deviation.
@@ -77,10 +85,10 @@ def added(fresh: float, floor: float, even: float) -> float:
     ----------
     fresh
         Imbalance of the rule by true sight, tokens.
-    floor
-        Of any rule at this age, tokens.
+    alike
+        Of a rule that keeps workers alike, at this age, tokens.
     even
         Of even arrivals of which nothing else is known, tokens.
     """
     used = max(0.0, 1 - (fresh / even) ** 2) if even > 0 else 0.0
-    return math.sqrt(fresh**2 + used * floor**2)
+    return math.sqrt(fresh**2 + used * alike**2)

@@ -37,8 +37,9 @@ class StaleCell:
         Mean length of a step; requests that run on a worker.
     admission
         "pooled" or "immediate".
-    floor, random, even
-        Tokens: the law's floor at this age, the level of a random split, and of even arrivals, unseen.
+    floor, alike, random, even
+        Tokens: the law's floor of any rule at this age, and of a rule that keeps workers alike; the level of a random
+        split, and of even arrivals, unseen.
     seen
         The law's share of busy slots where they are filled at reports alone.
     """
@@ -56,6 +57,7 @@ class StaleCell:
     running: float
     admission: str
     floor: float
+    alike: float
     random: float
     even: float
     seen: float
@@ -94,15 +96,22 @@ class StaleOutcome(Displayed):
         return [cell for cell in self.cells if cell.G == G and cell.policy == policy]
 
     def floor(self, cell: StaleCell) -> float | None:
-        """Return the law's floor, tokens; None where it says nothing: in bursts, and where slots are never free."""
+        """Return the law's floor of any rule, tokens; None where it says nothing.
+
+        That is in bursts, and where slots are never free.
+        """
         return None if cell.bursts or self.config.load is None else cell.floor
+
+    def alike(self, cell: StaleCell) -> float | None:
+        """Return what workers alike leave by the law, tokens; None where it says nothing."""
+        return None if self.floor(cell) is None else cell.alike
 
     def forecast(self, cell: StaleCell) -> float | None:
         """Return what the law makes of the rule's imbalance by true sight, tokens; None where it says nothing."""
-        floor = self.floor(cell)
+        alike = self.alike(cell)
         fresh = next((one for one in self.of(cell.G, cell.policy) if one.period is None), None)
         counts = self.config.sight == "counts" or cell.admission == "pooled"
-        return None if fresh is None or floor is None or not counts else added(fresh.imbalance, floor, cell.even)
+        return None if fresh is None or alike is None or not counts else added(fresh.imbalance, alike, cell.even)
 
 
 def cell_of(policy: str, G: int, period: float | None, answer: dict[str, Any]) -> StaleCell:

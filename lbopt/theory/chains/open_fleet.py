@@ -10,7 +10,9 @@ are sent, and loads are read. Rules:
 * "counted": the least loaded by the last report and the prompts that were sent since;
 * "levelled": the least by what is expected now of the requests that were reported and of those sent since, each with
   the chance that a request which lived so long lives on until now;
-* "numbers": the fewest requests, expected in the same way.
+* "numbers": the fewest requests, expected in the same way;
+* "segregated": as "levelled", but large prompts, above the mean that a token sees, go to the first worker while it has
+  room below the level of all. It is kept lower by what hides in it, so that it is the fullest one time in G.
 
 With `slots` a worker runs so many; later ones wait in its queue, first come, first served.
 """
@@ -18,19 +20,21 @@ With `slots` a worker runs so many; later ones wait in its queue, first come, fi
 from __future__ import annotations
 
 import heapq
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from lbopt.theory.laws.prompt_law import PromptLaw
 from lbopt.theory.laws.stale import Lives
 
-RULES = ("random", "blind", "power-of-two", "counted", "levelled", "numbers")
+RULES = ("random", "blind", "power-of-two", "counted", "levelled", "numbers", "segregated")
 
 #: Rules that expect what became of the requests since the report.
-_EXPECTING = ("levelled", "numbers")
+_EXPECTING = ("levelled", "numbers", "segregated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,11 @@ class Requests:
         """Return these requests, each as often."""
         return cls(prompt, np.full(prompt.size, 1 / prompt.size), output, 0.0, Lives.observed(prompt, output))
 
+    @property
+    def seen_by_tokens(self) -> float:
+        """Mean prompt that a token of a prompt sees, E[S^2] / E[S]."""
+        return float(self.share @ self.prompt.astype(np.float64) ** 2 / (self.share @ self.prompt))
+
     def drawn(self, count: int, draw: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return prompts and outputs of so many requests, int64 (count,) each."""
         if self.output is None:
@@ -85,10 +94,14 @@ class OpenRun:
         float64 (steps,), tokens.
     waiting
         float64 (steps,): requests that wait in queues of workers, a worker.
+    doubt
+        float64 (steps, G): variance of a worker's load to the knowledge of a router that sees sizes, tokens squared;
+        workers that start each request at once.
     """
 
     imbalance: NDArray[np.float64]
     waiting: NDArray[np.float64]
+    doubt: NDArray[np.float64]
 
 
 @dataclass(slots=True)
@@ -108,10 +121,21 @@ class _View:
 
     def expected(self, G: int, alive: NDArray[np.float64], weigh: bool) -> NDArray[np.float64]:
         """Return what is expected of each worker, float64 (G,): tokens, or requests where nothing is weighed."""
-        last = alive.size - 1
-        chance = np.where(self.age > last, 0.0, alive[np.minimum(self.age, last)]) / alive[np.minimum(self.seen, last)]
+        chance = self._chance(alive)
         weight = chance * (self.prompt + self.age) if weigh else chance
         return np.bincount(self.worker, weight, G).astype(np.float64)
+
+    def doubt(self, G: int, alive: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the variance of each worker's load, float64 (G,), tokens squared."""
+        chance = self._chance(alive)
+        weight = chance * (1 - chance) * (self.prompt + self.age).astype(np.float64) ** 2
+        return np.bincount(self.worker, weight, G).astype(np.float64)
+
+    def _chance(self, alive: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the chance that each request is still there, float64 (n,)."""
+        last = alive.size - 1
+        there = np.where(self.age > last, 0.0, alive[np.minimum(self.age, last)])
+        return np.asarray(there / alive[np.minimum(self.seen, last)])
 
     def add(self, worker: NDArray[np.int64], prompt: NDArray[np.int64]) -> None:
         """Add requests that are sent now."""
@@ -168,7 +192,9 @@ class OpenFleet:
         G, alive = self.G, self.requests.lives.alive
         worker, prompt, age, left = np.zeros((4, 0), np.int64)
         running = np.zeros(0, np.bool_)
+        large = self.requests.seen_by_tokens
         imbalance, waiting = np.zeros((2, steps))
+        doubt = np.zeros((steps, G))
         seen: NDArray[np.float64] = np.zeros(G)
         view = _View(worker, prompt, age, age)
         for k in range(-self.burn_in, steps):
@@ -179,12 +205,14 @@ class OpenFleet:
                 seen = np.bincount(worker, prompt + age, G).astype(np.float64)
                 view = _View(worker, prompt, age, age)
             come, output = self.requests.drawn(int(draw.poisson(self.arrivals * G)), draw)
-            load = view.expected(G, alive, rule == "levelled") if rule in _EXPECTING else seen
-            chosen = _chosen(rule, np.ones_like(come) if rule == "numbers" else come, load, draw)
+            load = view.expected(G, alive, rule != "numbers") if rule in _EXPECTING else seen
+            if rule == "segregated":
+                chosen = _segregated(come, load, view.doubt(G, alive), come > large)
+            else:
+                chosen = _chosen(rule, np.ones_like(come) if rule == "numbers" else come, load, draw)
             if rule == "counted":
                 seen = seen + np.bincount(chosen, come, G)
-            elif rule in _EXPECTING:
-                view.add(chosen, come)
+            view.add(chosen, come)
             none = np.zeros_like(come)
             worker, prompt = np.concatenate((worker, chosen)), np.concatenate((prompt, come))
             age, left = np.concatenate((age, none)), np.concatenate((left, output))
@@ -193,7 +221,8 @@ class OpenFleet:
                 held = np.bincount(worker[running], (prompt + age)[running], G)
                 imbalance[k] = G * held.max() - held.sum()
                 waiting[k] = (worker.size - np.count_nonzero(running)) / G
-        return OpenRun(imbalance, waiting)
+                doubt[k] = view.doubt(G, alive)
+        return OpenRun(imbalance, waiting, doubt)
 
     def _running(self, worker: NDArray[np.int64], running: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which requests run: those of a worker that came first. Running ones came before those that wait."""
@@ -221,11 +250,35 @@ def _chosen(
         one, other = draw.integers(0, G, (2, count))
         lower: NDArray[np.int64] = np.where(load[one] <= load[other], one, other)
         return lower
+    return _levelled(tokens, load)[0]
+
+
+def _levelled(tokens: NDArray[np.int64], load: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the worker of each arrival, int64 (n,), each sent to the least load, and the loads with them."""
     heap = [(float(each), g) for g, each in enumerate(load)]
     heapq.heapify(heap)
-    chosen = np.zeros(count, np.int64)
+    chosen = np.zeros(tokens.size, np.int64)
     for i, weight in enumerate(tokens.tolist()):
         least, g = heap[0]
         chosen[i] = g
         heapq.heapreplace(heap, (least + weight, g))
+    after = np.zeros(load.size)
+    after[[g for _, g in heap]] = [each for each, _ in heap]
+    return chosen, after
+
+
+def _segregated(
+    tokens: NDArray[np.int64], load: NDArray[np.float64], doubt: NDArray[np.float64], large: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return the worker of each arrival, int64 (n,): large ones to the first while it has room, small ones even it."""
+    load = load.copy()
+    load[0] += float(special.ndtri(1 - 1 / load.size)) * math.sqrt(doubt[0])
+    level = (load.sum() + tokens.sum()) / load.size
+    chosen = np.zeros(tokens.size, np.int64)
+    first = large & (load[0] + np.cumsum(np.where(large, tokens, 0)) <= level)
+    load[0] += tokens[first].sum()
+    rest = large & ~first
+    others, load[1:] = _levelled(tokens[rest], load[1:])
+    chosen[rest] = others + 1
+    chosen[~large], _ = _levelled(tokens[~large], load)
     return chosen

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from lbopt.theory.chains.batch_means import BATCH_SPANS, ChainMean, mean_finding, share_findings, steps_mean
 from lbopt.theory.chains.open_fleet import RULES, OpenFleet
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require
+from lbopt.theory.hypotheses import require, require_prompts
+from lbopt.theory.laws.normal_maximum import expected_maximum
+from lbopt.theory.laws.prompt_law import PromptLaw
 from lbopt.theory.laws.stale import ReportedFleet
 from lbopt.theory.laws.stale_choice import power_of_two
 from lbopt.theory.open_regime import OpenRegime
@@ -23,8 +28,17 @@ LEVEL_TOLERANCE, HERD_TOLERANCE, CHOICE_TOLERANCE = 0.04, 0.03, 0.05
 #: The tokens that a window brings to a worker are so many times the noise of a load in it: then a herd stands out.
 STANDS_OUT = 3.0
 
+#: Of two sizes the large one has so much of what each worker holds when all hold the same: it fits on one with room.
+LARGE_SHARE = 0.6
+
 #: Least E[S] sqrt(lambda p), tokens: below it the growth of loads by the numbers of their requests counts.
 GROWTH = 20.0
+
+#: Two sizes of which the large one has nearly all the variance and fits on one worker.
+_TWO_SIZES: dict[str, Any] = {"G": 4, "p": 0.2, "period": 5, "arrivals": 400.0, "s_max": 20, "large": 2000}
+
+_NAMES = ("azure-like", "burstgpt-like")
+_FAMILY: dict[str, Any] = {"arrivals": 1.0, "period": 50}
 
 _QUICK_FLEETS: tuple[dict[str, Any], ...] = ({}, {"G": 16, "period": 20}, {"period": 6, "arrivals": 40.0})
 
@@ -43,9 +57,14 @@ def imbalance_of(fleet: OpenFleet, rule: str, batches: int, seed: int) -> ChainM
     seed
         Seed of the samples.
     """
-    cycle = fleet.period * (fleet.G if rule == "blind" else 1)
-    length = math.ceil(BATCH_SPANS * fleet.requests.lives.mean / cycle) * cycle
+    length = _batch(fleet, rule)
     return steps_mean(fleet.run(rule, batches * length, seed).imbalance, length)
+
+
+def _batch(fleet: OpenFleet, rule: str) -> int:
+    """Return the steps of a batch: whole windows, long against lives."""
+    cycle = fleet.period * (fleet.G if rule == "blind" else 1)
+    return math.ceil(BATCH_SPANS * fleet.requests.lives.mean / cycle) * cycle
 
 
 def _within(mean: ChainMean, law: float, tolerance: float, *, quantity: str, **more: Any) -> list[Finding]:
@@ -61,14 +80,29 @@ class RuledFleet(OpenRegime):
     ----------
     rule
         A rule of `OpenFleet`.
+    large
+        A second size, tokens, with a fixed share of all tokens; `s_max` is the first. 0 for prompts up to `s_max`.
     """
 
     rule: str = "counted"
+    large: int = 0
 
     def require(self, claim: str) -> None:
-        """Refuse a rule that is none."""
+        """Refuse a rule that is none, and a second size that is not the larger one."""
         super().require(claim)
         require(claim, self.rule in RULES, f"a rule of {', '.join(RULES)}", f"rule is {self.rule}")
+        if self.large:
+            require_prompts(claim, self.large)
+            require(claim, self.large > self.s_max, f"a size above {self.s_max}", f"large is {self.large}")
+
+    @property
+    def law(self) -> PromptLaw:
+        """The law of the prompts, where no family gives them."""
+        if not self.large:
+            return super().law
+        growth, share = (1 - self.p) / self.p, LARGE_SHARE / self.G
+        small = round((1 - share) / share * (self.large + growth) / (self.s_max + growth))
+        return PromptLaw((self.s_max, self.large), (small, 1), f"s in {{{self.s_max},{self.large}}}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,18 +128,54 @@ class LargeFleet(OpenRegime):
 @measured_in("stale-floor", RuledFleet)
 def measure_floor(at: RuledFleet, seed: int) -> list[Finding]:
     """Hold a rule's imbalance against the floor of its sight."""
+    return _floor_row(at, seed, ReportedFleet.floor, "the floor of any rule")
+
+
+@measured_in("stale-floor-every", RuledFleet)
+def measure_every(at: RuledFleet, seed: int) -> list[Finding]:
+    """The same against the floor of workers alike."""
+    return _floor_row(at, seed, ReportedFleet.alike, "the floor of workers alike")
+
+
+def _floor_row(at: RuledFleet, seed: int, floor: Callable[[ReportedFleet], float], name: str) -> list[Finding]:
     fleet = at.fleet(seed)
     mean = imbalance_of(fleet, at.rule, at.batches, seed)
-    law = ReportedFleet(at.G, fleet.requests.lives, at.arrivals, at.period).floor()
+    law = floor(ReportedFleet(at.G, fleet.requests.lives, at.arrivals, at.period))
     return [
         mean_finding(
             mean,
             ">=",
             law,
             regime=f"{at}, {at.rule}",
-            quantity="mean imbalance (tokens), against the floor",
+            quantity=f"mean imbalance (tokens), against {name}",
             outside="" if at.period > 1 else "reports of every step: the floor is zero",
             note=f"{mean.mean / law:.3f} times the floor" if law else "",
+        )
+    ]
+
+
+@measured_in("stale-floor-alike", RuledFleet)
+def measure_alike(at: RuledFleet, seed: int) -> list[Finding]:
+    """Hold a rule's imbalance against what the least of its workers' unseen variances leaves, step by step."""
+    fleet = at.fleet(seed)
+    length = _batch(fleet, at.rule)
+    run = fleet.run(at.rule, at.batches * length, seed)
+    unseen = ReportedFleet(at.G, fleet.requests.lives, at.arrivals, at.period).unseen
+    skew = float(np.mean([each.skewed(at.G) for each in unseen]))
+    least = run.doubt.min(axis=1)
+    predicted = at.G * (expected_maximum(at.G) * float(np.sqrt(least).mean()) + skew)
+    mean, total = steps_mean(run.imbalance, length), float(run.doubt.mean())
+    return [
+        mean_finding(
+            mean,
+            ">=",
+            max(0.0, predicted),
+            regime=f"{at}, {at.rule}",
+            quantity="mean imbalance (tokens), against the floor of the least unseen variance",
+            outside="" if at.period > 1 else "reports of every step: the floor is zero",
+            note=f"the least unseen variance of a worker is {float(least.mean()) / total:.2g} times the average"
+            if total
+            else "",
         )
     ]
 
@@ -123,7 +193,7 @@ def measure_level(at: LevelledFleet, seed: int) -> list[Finding]:
         outside = f"a report's news takes {steps:.2g} steps of arrivals to level, more than a tenth of T"
     return _within(
         imbalance_of(fleet, "levelled", at.batches, seed),
-        ReportedFleet(at.G, lives, at.arrivals, at.period).floor(),
+        ReportedFleet(at.G, lives, at.arrivals, at.period).alike(),
         LEVEL_TOLERANCE,
         regime=str(at),
         quantity="mean imbalance of levelling (tokens)",
@@ -183,26 +253,60 @@ CLAIMS = (
         name="stale-floor",
         title="No rule leaves less than the part of the loads that its sight is too old to show",
         source="lbopt",
-        statement=r"With sight of age $d$ and " + _UNSEEN + r": $E[\mathrm{Imb}] \ge G\,\bigl[e_G\sqrt{V_d} + "
-        r"\frac{K_d}{6V_d}(E[Z^2]-1)\bigr]$, averaged over $d = 0,\dots,T-1$, for every rule.",
+        statement=r"With sight of age $d$ and " + _UNSEEN + r": $E[\mathrm{Imb}] \ge G\,\varphi(z)\,\bigl[\sqrt{G V_d} "
+        r"+ z\,\frac{K_d}{6V_d}\bigr]$, $\Phi(-z) = 1/G$, averaged over $d = 0,\dots,T-1$, for every rule.",
         refuted_by="A rule whose mean imbalance is below it, outside its joint 99.99 % region.",
         measure=measure_floor,
-        quick=({}, {"rule": "levelled"}, {"rule": "power-of-two"}, {"rule": "blind"}, {"rule": "random"}),
+        quick=({"G": 2, "rule": "levelled"}, {}, {"rule": "blind"}, {**_TWO_SIZES, "rule": "segregated"}),
         full=(
             *({"rule": rule, "period": T, "batches": 30} for rule in RULES for T in (2, 10, 40)),
-            *(
-                {"family": "azure-like", "arrivals": 1.0, "period": 50, "rule": rule}
-                for rule in ("counted", "levelled")
-            ),
-            *(
-                {"family": "burstgpt-like", "arrivals": 1.0, "period": 50, "rule": rule}
-                for rule in ("counted", "levelled")
-            ),
+            *({"G": 2, "rule": rule, "arrivals": 40.0, "batches": 60} for rule in ("counted", "levelled")),
+            *({"family": name, **_FAMILY, "rule": rule} for name in _NAMES for rule in ("counted", "levelled")),
+            *({**_TWO_SIZES, "rule": rule, "arrivals": 800.0, "batches": 60} for rule in ("levelled", "segregated")),
+            {**_TWO_SIZES, "G": 2, "rule": "segregated", "batches": 60},
+            {**_TWO_SIZES, "G": 3, "rule": "segregated", "arrivals": 800.0, "batches": 60},
+            {**_TWO_SIZES, "G": 8, "rule": "segregated"},
         ),
         expected=Verdict.HOLDS,
-        remark="By Jensen over the permutations of the workers; the normal form has an error of the order of one "
-        "part in the number of requests that end unseen. A rule that knows outputs sees more, and the floor does not "
-        "hold for it.",
+        remark="Of all splits of the unseen variance among the workers one worker with all of it leaves the least; two "
+        "workers leave the same however it is split. The normal form has an error of the order of one part in the "
+        "number of requests that end unseen. A rule that knows outputs sees more, and the floor does not hold for it.",
+    ),
+    Claim(
+        name="stale-floor-alike",
+        title="Workers whose loads hide as much as each other leave more",
+        source="lbopt",
+        statement=r"With $v$ the least unseen variance of a worker: $E[\mathrm{Imb}] \ge G\,\bigl[e_G\,E\sqrt v + "
+        r"\frac{K_d}{6V_d}(E[Z^2]-1)\bigr]$, averaged over $d$, for every rule; for one that keeps workers alike "
+        r"$v = V_d$.",
+        refuted_by="A rule whose mean imbalance is below that of its own least unseen variance.",
+        measure=measure_alike,
+        quick=({"rule": "levelled", "arrivals": 40.0}, {"rule": "counted"}),
+        full=(
+            *({"rule": rule, "arrivals": 40.0, "period": T} for rule in RULES for T in (10, 40)),
+            *({**_TWO_SIZES, "rule": rule} for rule in ("levelled", "segregated")),
+        ),
+        expected=Verdict.HOLDS,
+        remark="Variance above the least only adds (Jensen), and equal variances may be permuted (Jensen again).",
+    ),
+    Claim(
+        name="stale-floor-every",
+        title="Every rule leaves what workers alike leave",
+        source="lbopt, before it was corrected",
+        statement=r"For every rule $E[\mathrm{Imb}] \ge G\,\bigl[e_G\sqrt{V_d} + \frac{K_d}{6V_d}(E[Z^2]-1)\bigr]$, "
+        r"averaged over $d = 0,\dots,T-1$.",
+        refuted_by="A rule whose mean imbalance is below it.",
+        measure=measure_every,
+        quick=({"rule": "levelled"}, {**_TWO_SIZES, "rule": "segregated"}),
+        full=(
+            *({**_TWO_SIZES, "rule": rule, "arrivals": 800.0, "batches": 60} for rule in ("levelled", "segregated")),
+            {**_TWO_SIZES, "G": 2, "rule": "segregated", "batches": 60},
+            {**_TWO_SIZES, "G": 3, "rule": "segregated", "arrivals": 800.0, "batches": 60},
+            {**_TWO_SIZES, "G": 8, "rule": "segregated"},
+        ),
+        expected=Verdict.REFUTED,
+        remark="The mean over the permutations of the workers needs unseen variances that are alike. A rule that sends "
+        "large prompts to one worker makes them unequal at the same sum. stale-floor holds instead.",
     ),
     Claim(
         name="stale-level",

@@ -12,6 +12,7 @@ is 0.85 at G = 256. These are the constants in front of sqrt(B) that BF-IO's the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 
@@ -43,6 +44,16 @@ def expected_cubed_maximum(G: int) -> float:
     """Return E[Z^3] of the maximum Z of `G` >= 1 independent standard normals."""
     _check(G)
     return _integral(lambda x: 3 * x**2 * (_above(G, x) - _below(G, x)))
+
+
+def lone_maximum(G: int) -> float:
+    """Return phi(z), P(Z > z) = 1/G: the largest of `G` >= 2 loads over their mean, where one alone is random.
+
+    Its deviation is 1, and its mean is chosen for the least value. `laws.stale` has what it is the least of.
+    """
+    _check(G)
+    z = float(special.ndtri(1 / G))
+    return math.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
 
 
 def _above(G: int, x: float) -> float:

@@ -12,13 +12,19 @@ cannot know of a load is a sum of independent terms, of mean zero, and with m_j(
     V_d   = lambda sum_a F(a) (1 - c(a)) m_2(a),
     K_d   = lambda sum_a F(a) (1 - c(a)) (1 - 2 c(a)) m_3(a).
 
-**Floor.** Let mu_g be what the router expects of the loads and xi_g the rest. The xi_g are independent of where the
-router sent things, up to V, and alike. The maximum is convex, so averaging over the permutations of the workers
-(Jensen)
+**Floor.** Let mu_g be what the router expects of the loads and xi_g the rest, independent normals in the limit of many
+requests. Where it sends things moves their variances v_g, but not the sum: on average G V_d, whatever the rule. With z
+the normal quantile of 1 - 1/G, for every mu and every split of the variance
 
-    E[G max_g (mu_g + xi_g) - sum_g mu_g]  >=  G E[max_g xi_g]  =  G [e_G sqrt(V_d) + K_d / (6 V_d) (E[Z^2] - 1) + ...],
+    E[max_g (mu_g + xi_g)] - sum_g mu_g / G  >=  phi(z) sqrt(sum_g v_g),
 
-the right side by Cornish and Fisher, as in `fcfs_imbalance`. A router that levels mu reaches it. For geometric lives
+and one worker that has all of it attains this (the manual, *What old sight costs*, has the proof). With the skewness of
+that worker the floor of any rule is G [phi(z) sqrt(G V_d) + z phi(z) K_d / (6 V_d)], `Unseen.least`.
+
+**Workers alike.** Where no worker's unseen variance is below v the floor is higher, G e_G sqrt(v): take the same
+variance off all, average over the permutations of the workers, and use that the maximum is convex (Jensen). So a rule
+that keeps workers alike, v = V_d, leaves G [e_G sqrt(V_d) + K_d / (6 V_d) (E[Z^2] - 1) + ...], by Cornish and Fisher as
+in `fcfs_imbalance`: `Unseen.imbalance`. A router that levels mu reaches it. For geometric lives
 F(a) = q^a and V_d is q^d (1 - q^d) times the second moments of what was seen, plus what was sent since: an
 Ornstein-Uhlenbeck process that forgets at the rate p. V_0 = 0; for d to infinity V_d tends to lambda sum_a F(a) (1 -
 F(a)) m_2(a), which is what even arrivals leave.
@@ -40,9 +46,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from lbopt.exceptions import InputError
-from lbopt.theory.laws.normal_maximum import expected_maximum, expected_squared_maximum
+from lbopt.theory.laws.normal_maximum import expected_maximum, expected_squared_maximum, lone_maximum
 from lbopt.theory.laws.prompt_law import PromptLaw
 
 #: Ages that fewer requests reach are left out of a geometric law.
@@ -149,14 +156,27 @@ class Unseen:
     third: float
 
     def imbalance(self, G: int) -> float:
-        """Return what `G` such workers leave if all that is known is level, tokens; skewness included.
+        """Return what `G` workers alike leave if all that is known is level, tokens; skewness included.
 
         Where hardly a request ends unseen the form with skewness falls below zero; no imbalance does.
         """
-        if self.variance <= 0:
-            return 0.0
-        skew = self.third / (6 * self.variance) * (expected_squared_maximum(G) - 1)
-        return max(0.0, G * (expected_maximum(G) * math.sqrt(self.variance) + skew))
+        return self._largest(G, expected_maximum(G), self.skewed(G))
+
+    def least(self, G: int) -> float:
+        """Return the least of any split of what `G` workers hide, tokens: one has all of it, the others nothing."""
+        height = lone_maximum(G)
+        return self._largest(G, math.sqrt(G) * height, height * float(special.ndtri(1 - 1 / G)) * self._lean)
+
+    def skewed(self, G: int) -> float:
+        """Return what skewness adds to the mean of the largest of `G` workers alike, tokens."""
+        return self._lean * (expected_squared_maximum(G) - 1)
+
+    @property
+    def _lean(self) -> float:
+        return self.third / (6 * self.variance) if self.variance > 0 else 0.0
+
+    def _largest(self, G: int, height: float, skew: float) -> float:
+        return max(0.0, G * (height * math.sqrt(self.variance) + skew)) if self.variance > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +204,18 @@ class ReportedFleet:
         if self.period < 1:
             raise InputError(f"the period of reports is {self.period} steps; expected at least 1")
 
+    @property
+    def unseen(self) -> list[Unseen]:
+        """What is unknown of a load at each age of a sight, from 0."""
+        return [self.lives.unseen(self.arrivals, age) for age in range(self.period)]
+
     def floor(self) -> float:
         """Return the least mean imbalance of any router, tokens."""
-        unseen = [self.lives.unseen(self.arrivals, age) for age in range(self.period)]
-        return float(np.mean([each.imbalance(self.G) for each in unseen]))
+        return float(np.mean([each.least(self.G) for each in self.unseen]))
+
+    def alike(self) -> float:
+        """Return the least mean imbalance of a router that keeps the unseen variances of workers equal, tokens."""
+        return float(np.mean([each.imbalance(self.G) for each in self.unseen]))
 
     def herd(self) -> float:
         """Return the mean imbalance where each window of arrivals goes whole to the worker whose turn it is, tokens."""

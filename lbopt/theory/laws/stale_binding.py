@@ -9,9 +9,10 @@ which step is not. So, the sizes of the queue being known, a slot has the varian
 
     V = r (1 - r) E[(Y + W - f)^2] + (1 - r) Var A' = sigma_A^2 (1 - r^2) + sigma_s^2 r (1 - r),     f = E[s] + E[A'],
 
-with sigma_A^2 = (1-p)/p^2. By the argument of `stale` no router that binds so early leaves less than G E[max_g xi_g],
-xi_g of B independent slots; a router that levels what it expects of the loads at the time of the start leaves that. W =
-0 leaves nothing of it, and for W to infinity the ages of the slots remain: G e_G sqrt(B) sigma_A.
+with sigma_A^2 = (1-p)/p^2. By the argument of `stale` no router that binds so early leaves less than one worker with
+all of G B V of that would (`bound_floor`), and one that keeps workers alike no less than G E[max_g xi_g], xi_g of B
+independent slots (`bound_level`); a router that levels what it expects of the loads at the time of the start leaves
+that. W = 0 leaves nothing of it, and for W to infinity the ages of the slots remain: G e_G sqrt(B) sigma_A.
 
 **Idle slots.** A worker that runs out of slots while another has some is the other price. In an open fleet with lambda
 arrivals a worker and step, N = lambda/p requests run on average. A router that levels the numbers it expects, by
@@ -124,12 +125,22 @@ class BoundQueues:
 
 
 def bound_floor(fleet: BoundQueues) -> float:
-    """Return the least mean imbalance (tokens) where each worker has a queue of so many bound requests."""
-    G, B, p, prompts, queue = fleet.G, fleet.B, fleet.p, fleet.prompts, fleet.queue
+    """Return the least mean imbalance (tokens) of any rule where each worker has a queue of so many bound requests."""
+    return bound_unseen(fleet).least(fleet.G)
+
+
+def bound_level(fleet: BoundQueues) -> float:
+    """Return what workers alike leave (tokens), each with a queue of so many bound requests, if all else is level."""
+    return bound_unseen(fleet).imbalance(fleet.G)
+
+
+def bound_unseen(fleet: BoundQueues) -> Unseen:
+    """Return what a router cannot know of a load when it binds, averaged over the workers."""
+    B, p, prompts, queue = fleet.B, fleet.p, fleet.prompts, fleet.queue
     wait = math.floor(queue / (p * B) + _WHOLE)  # in a step that is begun the router has a hand
     slot = bound_slot(p, prompts, wait)
     doubt = float(prompts.variance) * queue_doubt(B, p, queue, wait)
-    return Unseen(B * slot.requests, B * slot.variance + doubt, B * slot.third).imbalance(G)
+    return Unseen(B * slot.requests, B * slot.variance + doubt, B * slot.third)
 
 
 def overflow(number: float, variance: float, B: int) -> float:
