@@ -15,6 +15,9 @@ from lbopt.model.integers import BoolArray, IntArray
 from lbopt.model.reduced_loads import ReducedArrays
 from lbopt.model.step_problem import StepProblem
 
+#: The base load of a worker that does not exist: above every sum, and a sum away from overflow.
+_NOBODY = 1 << 62
+
 
 def envelope_floors(problem: StepProblem, loads: ReducedArrays) -> list[int]:
     """Return, for each h, a lower bound on M_h in reduced units.
@@ -25,7 +28,8 @@ def envelope_floors(problem: StepProblem, loads: ReducedArrays) -> list[int]:
     * the least M with sum_g min(M, base[g,h] + the slots_g largest works) >= that load: a worker with few slots cannot
       get its share, so others carry more than the mean;
     * base[g,h] plus the smallest works that g must take because the slots elsewhere do not suffice, for each g;
-    * the lightest worker with a free slot plus the largest work that has to be admitted.
+    * the lightest worker with a free slot plus the largest work that has to be admitted;
+    * what counting the largest of these among the workers says, see `counting_floor`.
     """
     admitted = problem.num_admitted
     slots = np.minimum(problem.slots, admitted)
@@ -41,8 +45,43 @@ def envelope_floors(problem: StepProblem, loads: ReducedArrays) -> list[int]:
         floor = max(int(column.max()), -(-total // column.size), int((column + lightest[forced]).max()))
         if must.any():
             floor = max(floor, int(work[must].max()) + int(column[slots > 0].min()))
+            floor = max(floor, counting_floor(column, slots, np.sort(work[must])[::-1]))
         floors.append(_least_level(column + heaviest[slots], total, floor))
     return floors
+
+
+def counting_floor(base: IntArray, slots: IntArray, descending: IntArray) -> int:
+    """Return what the largest load is at least, because the largest requests are so many for so few workers.
+
+    Take the n largest, and the least c with sum_g min(slots_g, c) >= n. Either some worker holds c + 1 of them or more,
+    and so at least the c + 1 smallest of these n; or k = n - sum_g min(slots_g, c - 1) workers or more hold c, and so
+    together at least the k c smallest of these n, of which one of them bears the mean. The floor is the less of the
+    two, with the least base loads that there are for it, and the best over all n.
+
+    Parameters
+    ----------
+    base, slots
+        int64 (G,): loads before, and free slots, none more than there are requests to admit.
+    descending
+        int64 (n,): sizes of requests that are all admitted, largest first.
+    """
+    count, best = descending.size, 0
+    top = sums_of_first(descending, count)
+    places = np.unique(slots[slots > 0])
+    low, filled = 0, 0  # workers hold up to `low` each, `filled` together
+    for high in places.tolist():
+        wide = np.sort(base[slots >= high])
+        wider = base[slots > high]
+        lightest = sums_of_first(wide, wide.size)
+        n = np.arange(filled + 1, min(count, filled + (high - low) * wide.size) + 1)
+        c = low - (filled - n) // wide.size
+        k = n - filled - (c - 1 - low) * wide.size
+        shared = -(-(top[n] - top[n - k * c] + lightest[k]) // k)
+        roomy = np.where(c < high, wide[0], wider.min(initial=_NOBODY))
+        crowded = np.where(n > c, top[n] - top[np.maximum(0, n - c - 1)] + roomy, _NOBODY)
+        best = max(best, int(np.minimum(shared, crowded).max(initial=0)))
+        low, filled = high, filled + (high - low) * wide.size
+    return best
 
 
 def _least_level(most: IntArray, total: int, low: int) -> int:

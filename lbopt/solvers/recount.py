@@ -106,9 +106,7 @@ def lower_bound(p: Numbers) -> int:
 
 def _least_peak(p: Numbers, column: list[int], sizes: list[int], peak: int) -> int:
     """Raise a bound on the largest load by what slots enforce."""
-    light = [0]
-    for size in sorted(sizes):
-        light.append(light[-1] + size)
+    light = _sums(sorted(sizes))
     everything = light[-1]
     places = [min(c, p.admitted) for c in p.slots]
     for load, c in zip(column, places, strict=True):
@@ -118,6 +116,7 @@ def _least_peak(p: Numbers, column: list[int], sizes: list[int], peak: int) -> i
     bound_to_come = [s for s, m in zip(sizes, p.must, strict=True) if m or p.admitted == len(sizes)]
     if bound_to_come:
         peak = max(peak, max(bound_to_come) + min(a for a, c in zip(column, places, strict=True) if c))
+        peak = max(peak, _counted_peak(column, places, bound_to_come))
     # each worker fills up to its ceiling; raise the water level until all fits
     ceilings = sorted(a + everything - light[len(sizes) - c] for a, c in zip(column, places, strict=True))
     missing = sum(column) + _extreme(sizes, p.must, p.admitted, heaviest=False)
@@ -127,6 +126,36 @@ def _least_peak(p: Numbers, column: list[int], sizes: list[int], peak: int) -> i
             return max(peak, share)
         missing -= ceiling
     return peak
+
+
+def _counted_peak(column: list[int], places: list[int], sizes: list[int]) -> int:
+    """Count the largest requests among the workers; the proof is in `floors.counting_floor`."""
+    heaviest_first = sorted(sizes, reverse=True)
+    sums = _sums(heaviest_first)
+    changes = {1, *places, *(c + 1 for c in places)}  # where other workers can hold so many
+    peak = each = below = 0  # with one less than `each` at most, workers hold `below` at most
+    holders: list[int] = []
+    for n in range(1, len(sizes) + 1):
+        while n > below + len(holders):
+            below += len(holders)
+            each += 1
+            if each in changes:
+                holders = sorted(a for a, c in zip(column, places, strict=True) if c >= each)
+                light = _sums(holders)
+                wider = min((a for a, c in zip(column, places, strict=True) if c > each), default=None)
+        k = n - below
+        found = -(-(sums[n] - sums[n - k * each] + light[k]) // k)
+        if wider is not None and n > each:
+            found = min(found, sums[n] - sums[n - each - 1] + wider)
+        peak = max(peak, found)
+    return peak
+
+
+def _sums(values: list[int]) -> list[int]:
+    sums = [0]
+    for value in values:
+        sums.append(sums[-1] + value)
+    return sums
 
 
 def _extreme(sizes: list[int], must: list[bool], count: int, *, heaviest: bool) -> int:

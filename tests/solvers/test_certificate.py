@@ -18,7 +18,7 @@ from lbopt.exceptions import CertificateError
 from lbopt.model import StepProblem, barrier_total, objective
 from lbopt.solvers import Result, elementary_bound, recount, solve, verify
 
-MIP = StepProblem.now([0, 0], [2, 2], [10, 10, 10, 1])
+MIP = StepProblem.now([0, 3], [2, 2], [10, 10, 7, 7])
 
 
 def numbers(problem):

@@ -18,7 +18,7 @@ from lbopt.solvers import BACKENDS, Result, elementary_bound, greedy_assignment,
 from lbopt.solvers.backend import RawAnswer
 
 # Elementary reasoning does not close this one: the mean says 16, the truth is 20.
-OPEN = StepProblem.now([0, 0], [2, 2], [10, 10, 10, 1])
+OPEN = StepProblem.now([0, 3], [2, 2], [10, 10, 7, 7])
 
 
 @settings(max_examples=80)
@@ -161,7 +161,7 @@ import os, signal, threading, numpy as np
 from lbopt import StepProblem, solve
 rng = np.random.default_rng(1)
 problem = StepProblem.now(rng.integers(0, 9000, 16), [8] * 16, rng.integers(1, 9973, 160))
-solve(StepProblem.now([0, 0], [2, 2], [10, 10, 10, 1]), "{name}")  # the package is imported
+solve(StepProblem.now([0, 3], [2, 2], [10, 10, 7, 7]), "{name}")  # the package is imported
 threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 result = solve(problem, "{name}", time_limit=60)
 print(result.stop_reason, result.assignment is not None, result.seconds < 20)
@@ -183,7 +183,7 @@ def test_nothing_heavy_is_imported():
 def test_both_solvers_live_in_one_process(order):
     code = f"""
 from lbopt import StepProblem, solve
-problem = StepProblem.now([0, 0], [2, 2], [10, 10, 10, 1])
+problem = StepProblem.now([0, 3], [2, 2], [10, 10, 7, 7])
 print(*[solve(problem, name).objective for name in {order!r}])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

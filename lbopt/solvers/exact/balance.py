@@ -25,6 +25,7 @@ from lbopt.kernels.partition.state import CLOCK, Lists
 from lbopt.kernels.partition.swaps import swap_down
 from lbopt.kernels.partition.trades import MOST_HELD, trade_down
 from lbopt.kernels.partition.walk import KEPT, WALK, walk
+from lbopt.model.floors import counting_floor
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
 
@@ -52,7 +53,8 @@ def mean_bound(base: IntArray, slots: IntArray, descending: IntArray) -> int:
     - the lightest open worker's load plus the largest size;
     - base_g plus the least that g must take, because the slots elsewhere do not suffice;
     - the least M with sum_g min(M, base_g + the slots_g largest sizes) >= the sum of all: a worker with few slots
-      cannot get its share, so others have to carry more than the mean.
+      cannot get its share, so others have to carry more than the mean;
+    - what counting the largest requests among the workers says (`lbopt.model.floors.counting_floor`).
 
     Parameters
     ----------
@@ -70,7 +72,7 @@ def mean_bound(base: IntArray, slots: IntArray, descending: IntArray) -> int:
     forced = np.maximum(0, N - (slots.sum() - slots))
     bound = max(int((base + (top[-1] - top[N - forced])).max()), -(-total // base.size))
     if N:
-        bound = max(bound, int(base[slots > 0].min() + descending[0]))
+        bound = max(bound, int(base[slots > 0].min() + descending[0]), counting_floor(base, slots, descending))
     most = base + top[slots]
     low, high = bound, max(bound, int(most.max()))  # at `high` all fits
     while low < high:
