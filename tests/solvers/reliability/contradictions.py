@@ -21,6 +21,8 @@ from solvers.reliability.long_run import kept, run  # noqa: E402
 from solvers.reliability.mid_steps import MidStep, mid_step  # noqa: E402
 from solvers.reliability.ways import engines, forms  # noqa: E402
 
+from lbopt.model import StepProblem  # noqa: E402
+
 CASES = HERE.parent / "regressions" / "exact"
 
 #: Effort of each solve: some 0.05 s on a free core; nine of ten solves end with the optimum by then.
@@ -57,7 +59,7 @@ def _keep(step: MidStep, found: Contradiction, cases: Path) -> Path:
     """Write the case of a contradiction; `optimum` is the least value found, and has to be proved by somebody else."""
     case = {"loads": step.loads, "slots": found.slots, "sizes": step.sizes, "optimum": found.least, "why": found.told}
     cases.mkdir(parents=True, exist_ok=True)
-    path = cases / f"{step.problem.digest[:12]}.json"
+    path = cases / f"{StepProblem.now(step.loads, found.slots, step.sizes).digest[:12]}.json"
     path.write_text(json.dumps(case) + "\n", encoding="utf-8")
     return path
 
