@@ -13,7 +13,8 @@ import numpy as np
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.pattern import best_pattern
-from lbopt.kernels.conditions.state import NONE, Path, Search, Step
+from lbopt.kernels.conditions.state import NO_BOUND, NONE, Path, Search, Step
+from lbopt.kernels.deadline import used_up
 
 
 @kernel
@@ -85,6 +86,8 @@ def worker_best(
 def evaluate(step: Step, s: Search, M: int, price: Ints) -> int:
     """Return the bound on scale * value that prices prove at envelope M along the path; NONE where nothing fits.
 
+    NO_BOUND where a limit of the solve is reached first.
+
     Leaves the best patterns in s.pattern and s.mode, what no profit exceeds in s.bound, and the best profits known in
     s.value. Patterns of no more profit than s.least are not looked for: their rows begin with -2.
 
@@ -101,6 +104,8 @@ def evaluate(step: Step, s: Search, M: int, price: Ints) -> int:
     for k in range(price.size):
         total += step.copies[k] * price[k]
     for w in range(step.slots.size):
+        if used_up(s.known):
+            return NO_BOUND
         least = s.least[w]
         bound, found = worker_best(step, s, w, M, -1, s.path.left, price, least, s.pattern, s.mode)
         bound = max(bound, least)

@@ -9,8 +9,9 @@ from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.bounds import evaluate
 from lbopt.kernels.conditions.fill import fill
+from lbopt.kernels.conditions.looks import book
 from lbopt.kernels.conditions.pattern import EXACTLY, ROUGHLY
-from lbopt.kernels.conditions.state import NONE, Search, Step
+from lbopt.kernels.conditions.state import NO_BOUND, NONE, Search, Step
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.column_generation import AT_ONCE, reoptimise
 from lbopt.kernels.search.master import PRICED, add_column, drop_columns, reset_master
@@ -18,9 +19,6 @@ from lbopt.kernels.search.state import Master
 
 #: Pivots after which one restricted program is priced as it is.
 _PIVOTS = 2_000
-
-#: Bound of a node that has not been evaluated.
-_NO_BOUND = 1 << 62
 
 #: Columns for each worker beyond which those that are not basic are forgotten.
 _CROWDED = 12
@@ -48,7 +46,7 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
     W, scale, known, pattern = step.slots.size, step.scale, s.known, s.pattern
     _get_ready(step, s, m)
     _value_columns(step, s, m, M)
-    lowest = _NO_BOUND
+    lowest = NO_BOUND
     s.effort.steps = ROUGHLY
     for turn in range(rounds):
         if turn == 0 and again:
@@ -107,19 +105,21 @@ def _get_ready(step: Step, s: Search, m: Master) -> None:
 @kernel
 def _to_prices(step: Step, s: Search, m: Master) -> None:
     """Solve the restricted program, and round its prices."""
-    W, known = step.slots.size, s.known
+    W, known, most = step.slots.size, s.known, 2.0 * step.penalty * step.scale
     before, entries = m.counts.pivots, m.counts.entries
     reoptimise(m, W, step.copies.size, PRICED, _PIVOTS, s.pivoting, known, False, AT_ONCE)
     known.work += (m.counts.pivots - before) * 2 + (m.counts.entries - entries) // 2000
     for k in range(step.copies.size):
         p = m.place[W + k]
-        s.price[k] = step.floor[k] + (max(0, int(m.dual[p] * step.scale + 0.5)) if p >= 0 else 0)
+        dual = m.dual[p] * step.scale + 0.5 if p >= 0 else 0.0
+        s.price[k] = step.floor[k] + (int(min(dual, most)) if dual > 0.0 else 0)
 
 
 @kernel
 def _known_profits(step: Step, s: Search, m: Master) -> None:
     """Set s.least to the best profits of the columns that fit, at the prices in use."""
     s.least[:] = NONE
+    book(s, m.counts.columns)
     for j in range(step.slots.size, m.counts.columns):
         if m.value[j] == m.worth[j]:
             w, profit = m.owner[j], int(m.worth[j]) * step.scale
@@ -181,6 +181,7 @@ def _value_columns(step: Step, s: Search, m: Master, M: int) -> None:
         Envelope.
     """
     path, W, penalty = s.path, step.slots.size, -float(step.penalty)
+    book(s, m.counts.columns * s.leaf.shape[1])
     for j in range(W, m.counts.columns):
         w = m.owner[j]
         good = m.size[j] <= M - step.load[w]

@@ -11,15 +11,16 @@ once it is the cheapest one again. A range that is narrow beside what its bound 
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.bounds import clear_path, evaluate
 from lbopt.kernels.conditions.columns import add_decision, solve_prices
 from lbopt.kernels.conditions.dive import dive
 from lbopt.kernels.conditions.even_start import try_even_start
 from lbopt.kernels.conditions.fill import fill
+from lbopt.kernels.conditions.looks import book
 from lbopt.kernels.conditions.pattern import ROUGHLY
-from lbopt.kernels.conditions.state import FORBIDDEN, FULL, NONE, OPEN, PROVED, Search, Step
+from lbopt.kernels.conditions.state import BORROWED, FORBIDDEN, FULL, NONE, OPEN, OWN, PROVED, Search, Step
 from lbopt.kernels.conditions.tree import DONE, PAUSED, grow, keep_prices, plant
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.state import Master
@@ -80,7 +81,7 @@ def advance(step: Step, s: Search, m: Master, nodes: int, most: int) -> int:
             if known.ranges >= ranges.size:
                 return FULL
             _halve(step, s, i)
-        elif ranges[i].stage == 0:
+        elif ranges[i].state == BORROWED:
             _price(step, s, m, i)
         elif ranges[i].first < ranges[i].last and ranges[i].tries > 0:
             if known.ranges >= ranges.size:
@@ -116,8 +117,8 @@ def begin(step: Step, s: Search, m: Master, first: int, last: int, floor: int) -
     keep_prices(s)
     ranges = s.ranges
     whole = ranges[0]
-    whole.first, whole.last, whole.stage, whole.tries, whole.tree, whole.length = first, last, 0, 0, -1, 0
-    whole.open, whole.priced, whole.bound = 1, 0, floor
+    whole.first, whole.last, whole.bound, whole.priced = first, last, floor, 0
+    _restart(whole)
     known.evens, known.own = 0, 0
     for w in range(step.slots.size):
         s.ordered[w] = np.argsort(step.work[w], kind="mergesort")
@@ -128,8 +129,34 @@ def begin(step: Step, s: Search, m: Master, first: int, last: int, floor: int) -
         try_even_start(step, s, first, first, whole.bound)
     if known.found == 0:
         _first_decision(step, s, m, first, last)
-        if whole.bound >= known.cost:
-            whole.open = 0
+        _close_in(s, whole, whole.bound, whole.priced)
+
+
+@kernel
+def _restart(one: Record) -> None:
+    """Put a range back to its beginning, as its envelopes are new; its bound and the prices of that stay."""
+    one.state, one.tries, one.tree, one.length, one.open = BORROWED, 0, -1, 0, 1
+
+
+@kernel
+def _close_in(s: Search, one: Record, bound: int, row: int) -> None:
+    """Raise the bound of a range, and keep the row of the prices that say so; close it where nothing better is left.
+
+    Nothing but this, or a tree that ended, closes a range.
+
+    Parameters
+    ----------
+    s
+        The search.
+    one
+        The range, which changes in place.
+    bound, row
+        Bound on the objective; row of the prices written down.
+    """
+    if bound > one.bound:
+        one.bound, one.priced = bound, row
+    if one.bound >= s.known.cost:
+        one.open = 0
 
 
 @kernel
@@ -231,6 +258,7 @@ def _row(priced: int) -> int:
 def _cheapest(s: Search) -> int:
     """Return the open range of the least bound, -1 for none."""
     best, least = -1, CLOSED
+    book(s, s.known.ranges)
     for i in range(s.known.ranges):
         if s.ranges[i].open == 1 and s.ranges[i].bound < least:
             best, least = i, s.ranges[i].bound
@@ -252,14 +280,11 @@ def _halve(step: Step, s: Search, i: int) -> None:
     known.ranges = j + 1
     middle = (ranges[i].first + ranges[i].last) // 2
     ranges[j].first, ranges[j].last = middle + 1, ranges[i].last
-    ranges[j].bound = ranges[i].bound + step.workers * (middle + 1 - ranges[i].first)
-    ranges[j].priced = ranges[i].priced
-    ranges[j].stage = ranges[j].tries = ranges[j].length = 0
-    ranges[j].tree, ranges[j].open = -1, 1
+    ranges[j].bound, ranges[j].priced = ranges[i].bound, ranges[i].priced
     ranges[i].last = middle
-    ranges[i].stage = ranges[i].tries = 0
-    if ranges[j].bound >= known.cost:
-        ranges[j].open = 0
+    for part in (j, i):
+        _restart(ranges[part])
+    _close_in(s, ranges[j], ranges[i].bound + step.workers * (middle + 1 - ranges[i].first), ranges[i].priced)
     own, newest = ranges[i].priced, known.prices - 1
     for part in (j, i):
         if newest >= 0 and ranges[part].open == 1 and (part == i or newest != own):
@@ -286,11 +311,13 @@ def _bound_at(step: Step, s: Search, i: int, row: int) -> None:
     total = evaluate(step, s, one.last, s.best_price)
     s.effort.steps = ROUGHLY
     known.work += 3 + step.slots.size
-    bound = CLOSED if total == NONE else step.workers * one.first - step.total - total // step.scale
-    if bound > one.bound:
-        one.bound, one.priced = bound, row
-    if one.bound >= known.cost:
-        one.open = 0
+    _close_in(s, one, _proved(step, one.first, total), row)
+
+
+@kernel
+def _proved(step: Step, first: int, total: int) -> int:
+    """Return the bound on the objective from envelope `first` on, where no value is above total / scale."""
+    return CLOSED if total == NONE else step.workers * first - step.total - total // step.scale
 
 
 @kernel
@@ -309,8 +336,8 @@ def _price(step: Step, s: Search, m: Master, i: int) -> None:
     if step.workers > 0 and known.evens < _EVENS:
         known.evens += 1
         try_even_start(step, s, one.first, one.last, one.bound)
-        if one.bound >= known.cost:
-            one.open = 0
+        _close_in(s, one, one.bound, one.priced)
+        if one.open == 0:
             return
     if known.own == 1:
         add_decision(step, s, m)
@@ -320,12 +347,9 @@ def _price(step: Step, s: Search, m: Master, i: int) -> None:
     known.solved += 1
     fill(step, s, m, one.last, s.best_price, True)
     row = keep_prices(s)
-    bound = CLOSED if total == NONE else step.workers * one.first - step.total - total // step.scale
-    if bound > one.bound:
-        one.bound, one.priced = bound, row
-    one.stage = 1
-    if one.bound < known.cost and known.dives < _DIVES:
+    _close_in(s, one, _proved(step, one.first, total), row)
+    one.state = OWN
+    if one.open == 1 and known.dives < _DIVES:
         known.dives += 1
         dive(step, s, m, one.first, one.last)
-    if one.bound >= known.cost:
-        one.open = 0
+        _close_in(s, one, one.bound, one.priced)

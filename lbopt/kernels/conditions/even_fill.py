@@ -6,12 +6,15 @@ left keep room for the least that its requests add and need.
 """
 
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.conditions.looks import book
 from lbopt.kernels.conditions.state import FORBIDDEN, Search, Step
+from lbopt.kernels.deadline import used_up
 
 
 @kernel
 def fill_evenly(step: Step, s: Search, M: int) -> bool:
-    """Fill s.leaf and s.leaf_mode at envelope M; False where a slot can take nothing that is left.
+    """Fill s.leaf and s.leaf_mode at envelope M; False where a slot can take nothing that is left,
+    or a limit of the solve is reached.
 
     Parameters
     ----------
@@ -34,6 +37,9 @@ def fill_evenly(step: Step, s: Search, M: int) -> bool:
     if placed < 0:
         return False
     for _ in range(total - placed):
+        book(s, W + K)
+        if used_up(s.known):
+            return False
         u, most = -1, 0
         for w in range(W):
             rest = step.slots[w] - filled[w]
@@ -86,6 +92,7 @@ def _place_forced(step: Step, s: Search) -> int:
     placed, filled, spare, light, need, K = 0, s.filled, s.spare, s.light, step.need, step.copies.size
     for k in range(K):
         while step.floor[k] < 0 and s.avail[k] > 0:
+            book(s, step.slots.size)
             u, most = -1, 0
             for w in range(step.slots.size):
                 rest = step.slots[w] - filled[w]

@@ -15,6 +15,9 @@ from lbopt.kernels.deadline import used_up
 #: Looks of each worker at a time, as long as a quarter of what is missing is found in it, and at last.
 _LOOKS, _LAST_LOOKS = 3, 20
 
+#: How far beyond an envelope another one is looked for; doubling it does not overflow.
+_FARTHEST = 1 << 60
+
 #: How often the steps are halved in which the cheapest envelope is looked for.
 _FINER = 4
 
@@ -58,10 +61,8 @@ def _fill_and_hand(step: Step, s: Search, M: int, target: int) -> None:
     lacking = 2 * missing
     while missing > 0 and 4 * missing <= 3 * lacking and not used_up(known):
         lacking = missing
-        known.work += _LOOKS * W * 5
         missing -= hand_slack(step, s, missing, _LOOKS * W)
     if 0 < missing < step.workers:
-        known.work += _LAST_LOOKS * W * 5
         hand_slack(step, s, missing, _LAST_LOOKS * W)
     offer(step, s)
 
@@ -89,7 +90,7 @@ def _cheapest_filled(step: Step, s: Search, M: int, bound: int) -> int:
         Envelope, and the bound on the objective there.
     """
     known = s.known
-    beyond = M + (known.cost - bound) // step.workers
+    beyond = M + min((known.cost - bound) // step.workers, _FARTHEST)
     best, lowest, ahead, width = M, known.cost, 1, 0
     while M + ahead <= beyond and not used_up(known):
         cost = _filled_cost(step, s, M + ahead)

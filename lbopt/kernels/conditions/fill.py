@@ -10,6 +10,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.bounds import worker_best
 from lbopt.kernels.conditions.handing import hand_slack, room_left
 from lbopt.kernels.conditions.state import FORBIDDEN, NONE, Search, Step
+from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.state import Master
 
 #: Most rounds of improvements.
@@ -53,6 +54,8 @@ def fill(step: Step, s: Search, m: Master, M: int, price: Ints, guided: bool) ->
         w = step.order[position]
         if s.leaf_mode[w] >= 0:
             continue
+        if used_up(s.known):
+            return False
         _, found = worker_best(step, s, w, M, -1, avail, price, NONE, s.leaf, s.leaf_mode)
         if found == NONE:
             return False
@@ -131,6 +134,8 @@ def _improve(step: Step, s: Search, M: int) -> None:
     for _ in range(_ROUNDS):
         changed = False
         for w in range(step.slots.size):
+            if used_up(s.known):
+                return
             now = step.mode_value[s.leaf_mode[w]] * scale
             for i in range(step.slots[w]):
                 now += step.value[w, s.leaf[w, i]] * scale - step.floor[s.leaf[w, i]]

@@ -10,6 +10,7 @@ depends on the worker, some may not take it, and resources have limits.
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.conditions.looks import book
 from lbopt.kernels.conditions.state import FORBIDDEN, Search, Step
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.draw import following
@@ -57,6 +58,7 @@ def hand_slack(step: Step, s: Search, missing: int, looks: int) -> int:
             u, giver, hops = turn, -1, 0
             turn = turn + 1 if turn + 1 < W else 0
         since += 1
+        book(s, (step.copies.size + W) * step.slots[u])
         more = _refill(step, s, u)
         if more > 0:
             gain += more

@@ -7,33 +7,33 @@ request is a scan. For more, multipliers a >= 0 of the three limits r give the b
 
 whose second part is at most that of the q classes of largest reduced profit, profit - a . weights. The multipliers are
 raised by bisection until those fit, one limit after the other; where they fit at multipliers of zero, they are the
-answer. Else a depth-first search takes classes in descending order of reduced profit and leaves a branch where the
-bound does not exceed the best profit. A second bound is for few large requests: of j requests within a margin r the
-i-th largest has at most r / i, so that they are worth at most the sum over i of p(r / i), where p(r) is the most profit
-of one request of at most r, a table over grains of the margin. Near the prices of the master program reduced profits
-are nearly equal, so that the bound is off by a few units, and little has to be searched.
+answer. Else a depth-first search follows (`lbopt.kernels.conditions.deep`). Near the prices of the master program
+reduced profits are nearly equal, so that the bound is off by a few units, and little has to be searched.
 
-The search is cut off after so many steps; then it returns the bound beside the best pattern that it has found.
+Exactly q requests are taken, so what the lightest class takes of a limit is first taken q times off the limit, and off
+all weights: near-equal requests then differ by small numbers. Multipliers stay so small that no product overflows; each
+of them gives a bound.
 """
 
 import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.conditions.deep import search_deep
+from lbopt.kernels.conditions.looks import book
 from lbopt.kernels.conditions.state import FORBIDDEN, NONE, Search, Step
 
 #: Steps after which a pattern is left as it is, where any bound will do and where it has to be exact.
 ROUGHLY, EXACTLY = 8_000, 1_000_000
 
-#: Grains of a margin, and the profit of a grain that nothing fits; sums of a few of these are far from an overflow.
-BUCKETS = 512
-_NOTHING = -(1 << 56)
-
 #: Bounds that differ by no more are as good as equal.
 _MEETING = 64
 
-#: A multiplier beyond all profits.
-_STEEP = 1 << 40
+#: A multiplier beyond all profits, and the most that it may charge for a whole limit: sums of these do not overflow.
+_STEEP, _DEAREST = 1 << 40, 1 << 55
+
+#: Multipliers of one limit that are tried at most while the best one is bracketed.
+_TURNS = 200
 
 #: Limits that are looked at again after the multiplier of another one was raised.
 _PASSES = 4
@@ -109,6 +109,7 @@ def best_pattern(
     if q == 0:
         fits = 0 if margin >= 0 else NONE
         return fits, fits
+    book(s, avail.size)
     if q == 1:
         return _single(step, s, w, margin, rooms, avail, price)
     count = candidates(step, s, w, q, margin, rooms, avail, price)
@@ -153,16 +154,18 @@ def _several(s: Search, w: int, count: int, q: int, margin: int, rooms: Ints, le
     least
         Profit that is known already.
     """
-    limit, weights, top = s.limit, s.weights, s.top
+    limit, top = s.limit, s.top
     limit[0], limit[1], limit[2] = margin, rooms[0], rooms[1]
-    copies = 0
-    for c in range(count):
-        copies += min(q, s.number[c])
+    for r in range(3):
+        if not _shift(s, count, q, r):
+            return NONE, NONE
+    count, copies = _fitting(s, count, q)
     if copies < q:
         return NONE, NONE
     s.effort.lowest = FORBIDDEN
     if least > NONE:  # the multipliers of last time often show that nothing is better
-        s.multiplier[:] = s.kept[w]
+        for r in range(3):
+            s.multiplier[r] = min(s.kept[w, r], s.steepest[r])
         _take_top(s, count, q)
         if s.effort.lowest <= least:
             return s.effort.lowest, NONE
@@ -199,14 +202,55 @@ def _several(s: Search, w: int, count: int, q: int, margin: int, rooms: Ints, le
             return best, found
     ranking = np.argsort(-s.reduced[:count], kind="mergesort")
     s.order[:count] = ranking
-    light = s.usage  # from here on the least that one request takes of each limit
-    for r in range(3):
-        light[r] = weights[r, 0]
-        for c in range(1, count):
-            light[r] = min(light[r], weights[r, c])
-        if q * light[r] > limit[r]:
-            return NONE, NONE
-    return _deep(s, count, q, offset, bound, best, found)
+    return search_deep(s, count, q, offset, bound, best, found)
+
+
+@kernel
+def _shift(s: Search, count: int, q: int, r: int) -> bool:
+    """Take q times the least weight off limit r, and it off the weights; False where q of the candidates never fit.
+
+    Parameters
+    ----------
+    s
+        The search, whose limits, weights and steepest multipliers change in place.
+    count, q, r
+        Candidates listed, requests to take, limit.
+    """
+    weights, lightest, heaviest = s.weights[r], FORBIDDEN, 0
+    for c in range(count):
+        lightest, heaviest = min(lightest, weights[c]), max(heaviest, weights[c])
+    s.limit[r] -= q * lightest
+    if s.limit[r] < 0:
+        return False
+    for c in range(count):
+        weights[c] -= lightest
+    heaviest = q * (heaviest - lightest)
+    s.limit[r] = min(s.limit[r], heaviest)  # more is never taken
+    s.steepest[r] = min(_STEEP, _DEAREST // max(1, heaviest))
+    return True
+
+
+@kernel
+def _fitting(s: Search, count: int, q: int) -> tuple[int, int]:
+    """Drop the candidates that exceed a limit even beside the lightest; return how many are left, and their copies.
+
+    Parameters
+    ----------
+    s
+        The search, whose scratch changes in place.
+    count, q
+        Candidates listed, requests to take.
+    """
+    weights, limit = s.weights, s.limit
+    kept, copies = 0, 0
+    for c in range(count):
+        if weights[0, c] <= limit[0] and weights[1, c] <= limit[1] and weights[2, c] <= limit[2]:
+            s.item[kept], s.profit[kept], s.number[kept] = s.item[c], s.profit[c], s.number[c]
+            for r in range(3):
+                weights[r, kept] = weights[r, c]
+            copies += min(q, s.number[c])
+            kept += 1
+    return kept, copies
 
 
 @kernel
@@ -216,6 +260,7 @@ def _take_top(s: Search, count: int, q: int) -> None:
     The least of the bounds so far is kept in s.effort.lowest.
     """
     multiplier, limit = s.multiplier, s.limit
+    book(s, count + q)
     a, b, e = multiplier[0], multiplier[1], multiplier[2]
     top, reduced, weights = s.top, s.reduced, s.weights
     have = 0
@@ -249,6 +294,8 @@ def _take_top(s: Search, count: int, q: int) -> None:
 def _raise(s: Search, w: int, count: int, q: int, r: int) -> bool:
     """Raise the multiplier of limit r until the classes of largest reduced profit keep it; False where none do.
 
+    It stays at its steepest where that does not suffice: the bound holds, and who fits is left to the search.
+
     Parameters
     ----------
     s
@@ -256,23 +303,26 @@ def _raise(s: Search, w: int, count: int, q: int, r: int) -> bool:
     w, count, q, r
         Worker, candidates listed, requests to take, limit.
     """
-    least, limit = s.multiplier[r], s.limit[r]
+    least, limit, steepest = s.multiplier[r], s.limit[r], s.steepest[r]
     below, at_below, falls = least, s.effort.bound, s.usage[r] - limit
     above, grows = max(4096, 2 * least), 1
     if s.kept[w, r] > least:  # that of last time is near in most cases
         above = s.kept[w, r]
     while True:
+        above = min(above, steepest)
         s.multiplier[r] = above
         _take_top(s, count, q)
         if s.usage[r] <= limit:
             break
+        if above == steepest:
+            return _lightest(s, count, q, r) <= limit
         below, at_below, falls = above, s.effort.bound, s.usage[r] - limit
         above += max(1, above // 64) * grows
         grows *= 4
-        if above > _STEEP:
-            return _lightest(s, count, q, r) <= limit
     at_above, rises = s.effort.bound, limit - s.usage[r]
-    while above - below > 1 and rises > 0:
+    for _ in range(_TURNS):
+        if above - below <= 1 or rises <= 0:
+            break
         # The bound is convex, in straight pieces: it is least where the pieces to both sides meet, or that is nearer.
         middle = below + (at_below - at_above + (above - below) * rises) // (falls + rises)
         middle = min(max(middle, below + 1), above - 1)
@@ -324,108 +374,3 @@ def _lightest(s: Search, count: int, q: int, r: int) -> int:
                 taken += more
         last = following
     return total
-
-
-@kernel
-def _deep(s: Search, count: int, q: int, offset: int, bound: int, best: int, found: int) -> tuple[int, int]:
-    """Return bound and profit of q candidates, by depth-first search in the order s.order.
-
-    Parameters
-    ----------
-    s
-        The search, whose scratch changes in place; s.usage holds the least that one request takes of each limit.
-    count, q
-        Candidates listed; requests to take.
-    offset, bound
-        What the multipliers charge for the limits; the bound at the root.
-    best, found
-        Profit that is known already; that of s.chosen, NONE for none.
-    """
-    stack, repeats, start, sums, light = s.stack, s.repeats, s.start, s.sums, s.usage
-    profit, reduced, order, number, weights = s.profit, s.reduced, s.order, s.number, s.weights
-    d, steps, tops = 0, 0, s.tops
-    grain = s.grain
-    for r in range(3):
-        grain[r] = _fill_tops(s, count, q, r)
-    start[0], sums[0, 0], sums[1, 0] = 0, 0, offset
-    for r in range(3):
-        sums[2 + r, 0] = s.limit[r]
-    while d >= 0:
-        rest = q - d
-        ahead = rest - 1
-        place, value, hope = start[d], sums[0, d], sums[1, d]
-        room, one, two = sums[2, d], sums[3, d], sums[4, d]
-        room_here, one_here, two_here = room - ahead * light[0], one - ahead * light[1], two - ahead * light[2]
-        descended = False
-        while place < count:
-            steps += 1
-            c = order[place]
-            if hope + rest * reduced[c] <= best:
-                break  # all that follow are worth less
-            if weights[0, c] > room_here or weights[1, c] > one_here or weights[2, c] > two_here:
-                place += 1
-                continue
-            if ahead == 0:
-                if value + profit[c] > best:
-                    best = found = value + profit[c]
-                    stack[d] = c
-                    for i in range(q):
-                        s.chosen[i] = s.item[stack[i]]
-                    if best >= bound:
-                        return best, found
-                place += 1
-                continue
-            reach = best + 1
-            for r in range(3):
-                if grain[r] > 0:
-                    left, most = sums[2 + r, d] - weights[r, c], value + profit[c]
-                    for i in range(1, ahead + 1):
-                        most += tops[r, left // i // grain[r]]
-                    reach = min(reach, most)
-            if reach <= best:
-                place += 1
-                continue
-            stack[d] = c
-            repeats[d] = repeats[d - 1] + 1 if d > 0 and stack[d - 1] == c else 1
-            start[d] = place + 1
-            start[d + 1] = place if repeats[d] < number[c] else place + 1
-            sums[0, d + 1] = value + profit[c]
-            sums[1, d + 1] = hope + reduced[c]
-            sums[2, d + 1] = room - weights[0, c]
-            sums[3, d + 1] = one - weights[1, c]
-            sums[4, d + 1] = two - weights[2, c]
-            d += 1
-            descended = True
-            break
-        if not descended:
-            d -= 1
-        if steps > s.effort.steps and d >= 0:
-            return max(best, bound), found
-    return best, found
-
-
-@kernel
-def _fill_tops(s: Search, count: int, q: int, r: int) -> int:
-    """Write the most profit of one request by what it takes of limit r; return the grain, 0 where r never binds.
-
-    Parameters
-    ----------
-    s
-        The search, whose scratch changes in place.
-    count, q, r
-        Candidates listed, requests to take, limit.
-    """
-    tops, weights, profit = s.tops[r], s.weights[r], s.profit
-    heaviest = 0
-    for c in range(count):
-        heaviest = max(heaviest, weights[c])
-    if q * heaviest <= s.limit[r]:
-        return 0
-    grain = s.limit[r] // BUCKETS + 1
-    last = s.limit[r] // grain
-    tops[: last + 1] = _NOTHING
-    for c in range(count):
-        tops[weights[c] // grain] = max(tops[weights[c] // grain], profit[c])
-    for b in range(1, last + 1):
-        tops[b] = max(tops[b], tops[b - 1])
-    return grain

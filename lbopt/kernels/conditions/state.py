@@ -24,6 +24,9 @@ NONE = -(1 << 62)
 #: Work of a request on a worker that may not take it; far above every margin.
 FORBIDDEN = 1 << 60
 
+#: The bound of prices whose evaluation a limit of the solve cut short: it says nothing.
+NO_BOUND = 1 << 61
+
 #: How `envelopes.advance` ends; FULL: there is no room for another range.
 FULL, OPEN, PROVED = -1, 0, 1
 
@@ -38,18 +41,21 @@ KNOWN = integers(
     *("range", "nodes", "solved", "warm", "dives", "evens", "own"),
 )
 
-#: A range of envelopes. `bound`: on the objective; `first`, `last`: envelopes; `stage`: 0 = bounded at prices of
-#: others, 1 = its own prices are known; `tries`: trees so far; `priced`: row of the prices that gave the bound;
-#: `tree`, `length`: its records where a tree closed it, -1 for none; `open`: 1 as long as it is.
-RANGE = integers("bound", "first", "last", "stage", "tries", "priced", "tree", "length", "open")
+#: A range of envelopes. `bound`: on the objective; `first`, `last`: envelopes; `state`: one of the names below;
+#: `tries`: trees so far; `priced`: row of the prices that gave the bound; `tree`, `length`: its records where a tree
+#: closed it, -1 for none; `open`: 1 as long as it is.
+RANGE = integers("bound", "first", "last", "state", "tries", "priced", "tree", "length", "open")
+
+#: The states of an open range: bounded at prices of others; given prices of its own. Trees follow, counted by `tries`.
+BORROWED, OWN = 0, 1
 
 #: Where the tree of placements at one envelope stands. `depth`: of the node in use; `fresh`: 1 where that node is not
 #: bounded yet; `left`: nodes that it may still bound; `begun`, `priced`: where its records and its prices begin.
 TREE = integers("depth", "fresh", "left", "begun", "priced")
 
 #: `steps`: after which the search for a pattern is cut off; `lowest`: the least bound on the pattern so far; `bound`:
-#: the newest one.
-EFFORT = integers("steps", "lowest", "bound")
+#: the newest one; `ticks`: looks at candidates that make no whole unit of work yet.
+EFFORT = integers("steps", "lowest", "bound", "ticks")
 
 #: Where the pivots of a restricted program stand, as `search.column_generation.reoptimise` keeps it.
 PIVOTING = integers("turns", "entries")
@@ -136,12 +142,13 @@ class Search(NamedTuple):
     effort: Record  # EFFORT
     item: Ints  # (K,) classes that fit
     profit: Ints  # (K,) their profits
-    weights: Ints  # (3, K) their work, and what they take of the two resources
+    weights: Ints  # (3, K) their work, and what they take of the two resources, less that of the lightest
     number: Ints  # (K,) requests of each that may be taken
     reduced: Ints  # (K,) profits less what the multipliers charge
     order: Ints  # (K,) places in descending order of these
     limit: Ints  # (3,) margin and what is free of the two resources
     multiplier: Ints  # (3,) of the limits
+    steepest: Ints  # (3,) the largest that may be used
     kept: Ints  # (W, 3) the multipliers of a worker's last pattern
     usage: Ints  # (3,) what the classes of largest reduced profit take of them
     tops: Ints  # (3, BUCKETS + 1) most profit of one request that takes at most so many grains of a limit

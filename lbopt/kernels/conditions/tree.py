@@ -13,6 +13,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.bounds import ban, clear_path, lift, place, unban, worker_best
 from lbopt.kernels.conditions.columns import solve_prices
 from lbopt.kernels.conditions.fill import fill
+from lbopt.kernels.conditions.looks import book
 from lbopt.kernels.conditions.state import FORBIDDEN, NONE, Search, Step
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.state import Master
@@ -217,6 +218,7 @@ def _branch(step: Step, s: Search, m: Master, M: int, d: int, total: int, need: 
     found, most = False, -1.0
     for open_slots in (2, 1):
         for _ in range(_LOOKED_AT):
+            book(s, W * K)
             part, k, w = _WHOLE, -1, -1
             for u in range(W):
                 if step.slots[u] - path.placed[u] < open_slots:

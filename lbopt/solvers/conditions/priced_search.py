@@ -11,16 +11,20 @@ objective, so large that a unit more costs more than all that could be gained.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from lbopt.kernels.conditions.envelopes import advance, begin
-from lbopt.kernels.conditions.state import OPEN, PROVED, Search
+from lbopt.kernels.conditions.state import OPEN, PROVED, Search, Step
 from lbopt.kernels.deadline import ENDLESS
+from lbopt.kernels.search.state import Master
 from lbopt.model import StepProblem, objective
 from lbopt.model.objective import overdue
 from lbopt.solvers.budget import Budget
+from lbopt.solvers.conditions.cancelling import ended_by
 from lbopt.solvers.conditions.decision import Bound, Decision, Outcome
 from lbopt.solvers.conditions.priced_step import Classes, Goal, classes_of, step_of
 from lbopt.solvers.conditions.workspace import fits_memory, made
@@ -175,23 +179,17 @@ class _Run:
         known.cost, known.found = (worst, 0) if best is None else (self.value(goal, best), 1)
         started = known.cost
         known.work, known.deadline = self.work, self.budget.limits.deadline()
-        begin(step, search, master, first, last, self._floor(goal) if goal.name != "objective" else _NO_FLOOR)
-        state, stop = OPEN, None
+        with ended_by(self.budget.limits.cancel, known):
+            begin(step, search, master, first, last, self._floor(goal) if goal.name != "objective" else _NO_FLOOR)
         if known.found == 0:
             feasible = self._any(goal, known.work)
             if feasible is None or feasible.found is None:
                 return feasible
+            known.work = feasible.search.known.work
             best = feasible.found
             known.cost, known.found = self.value(goal, best), 1
             started = known.cost
-        try:
-            while state == OPEN and stop is None:
-                stop = "time" if known.expired else self._reached(goal, search)
-                if stop is None:
-                    known.deadline = self.budget.limits.deadline()
-                    state = advance(step, search, master, _NODES, int(known.work) + _SLICE)
-        except KeyboardInterrupt:
-            stop = "interrupted"
+        state, stop = self._run(step, search, master, partial(self._reached, goal, search))
         if state == PROVED:
             stop = "done"
         self.work = int(known.work)
@@ -201,6 +199,23 @@ class _Run:
             late = goal.weight * overdue(self.problem, found.assignment)
             value, bound = value - late, bound - late
         return Searched(goal, found, value, max(bound, self._floor(goal)), stop or "memory", search, step.scale)
+
+    def _run(
+        self, step: Step, search: Search, master: Master, reached: Callable[[], str | None]
+    ) -> tuple[int, str | None]:
+        """Go on with a search slice by slice; return how it ends, and what `reached` says or cut it short."""
+        known, limits = search.known, self.budget.limits
+        state, stop = OPEN, None
+        try:
+            with ended_by(limits.cancel, known):
+                while state == OPEN and stop is None:
+                    stop = reached() or ("time" if known.expired else None)
+                    if stop is None:
+                        known.deadline = limits.deadline()
+                        state = advance(step, search, master, _NODES, int(known.work) + _SLICE)
+        except KeyboardInterrupt:
+            stop = "interrupted"
+        return state, stop
 
     def _weighed(self, goal: Goal) -> bool:
         conditions = self.problem.conditions
@@ -236,16 +251,13 @@ class _Run:
         known.work, known.deadline = work, self.budget.limits.deadline()
         lost = -int(sum(step.mode_value[a:b].min() for a, b in zip(step.mode_first, step.mode_first[1:], strict=False)))
         known.cost = step.workers * last - step.total + lost + 1
-        begin(step, search, master, last, last, _NO_FLOOR)
-        state, stop = OPEN, None
-        try:
-            while state == OPEN and stop is None and known.found == 0:
-                stop = "time" if known.expired else self.budget.limits.reached(int(known.work))
-                if stop is None:
-                    known.deadline = self.budget.limits.deadline()
-                    state = advance(step, search, master, _NODES, int(known.work) + _SLICE)
-        except KeyboardInterrupt:
-            stop = "interrupted"
+        with ended_by(self.budget.limits.cancel, known):
+            begin(step, search, master, last, last, _NO_FLOOR)
+
+        def reached() -> str | None:
+            return "found" if known.found else self.budget.limits.reached(int(known.work))
+
+        state, stop = self._run(step, search, master, reached)
         found = self._handed_out(goal, search) if known.found else None
         stop = "infeasible" if state == PROVED and found is None else stop or "memory"
         return Searched(goal, found, None, 0, stop, search, step.scale)

@@ -96,6 +96,8 @@ def classes_of(problem: StepProblem) -> Classes | None:
     if conditions.waiting_cost is not None:
         costs = conditions.waiting_cost
     resources = conditions.resources
+    if any(int(resource.need.max()) * MOST_SLOTS > _LARGEST for resource in resources):
+        return None
     columns: list[Any] = [sizes[:, None], problem.must_admit[:, None], costs[:, None]]
     columns += [resource.need[:, None] for resource in resources]
     columns += [table for table in (conditions.allowed, conditions.credit) if table is not None]
@@ -267,14 +269,14 @@ def step_of(classes: Classes, goal: Goal, heavy: bool = False) -> tuple[Step, in
     bonus = (everything if heavy else 4 * (Q + 1) * top) if forced.any() else 0
     penalty = 2 * Q * W * (top + bonus) + lost if heavy else 8 * (Q + 1) * (top + bonus)
     scale, all_copies = _SCALE, sum(map(len, classes.members)) + goal.blanks + W * Q + 2
-    while scale and penalty * scale * all_copies > _LARGEST:
+    while scale and (penalty * all_copies + lost) * scale > _LARGEST:
         scale //= 2
     if scale == 0:
         return None
     copies = np.append(classes.copies, goal.blanks)
     floor = np.where(forced, -bonus * scale, 0)
     work[~fits] = FORBIDDEN
-    room = np.maximum(classes.rooms, 0)
+    room = np.clip(classes.rooms, 0, MOST_SLOTS * int(classes.needs.max(initial=0)))
     if not classes.needs.any():
         room = np.full((2, W), 1, dtype=np.int64)
     step = Step(
@@ -300,7 +302,7 @@ def step_of(classes: Classes, goal: Goal, heavy: bool = False) -> tuple[Step, in
     if not counts:
         return step, 0, 0
     least, most = _envelopes(classes, goal)
-    return step, least, most
+    return (step, least, most) if classes.all_workers * most <= _LARGEST else None
 
 
 def _envelopes(classes: Classes, goal: Goal) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lbopt.kernels.arrays import record, records
-from lbopt.kernels.conditions.pattern import BUCKETS
+from lbopt.kernels.conditions.deep import BUCKETS
 from lbopt.kernels.conditions.state import EFFORT, KNOWN, NONE, PIVOTING, RANGE, TREE, Path, Search
 from lbopt.kernels.search.state import Master
 from lbopt.solvers.exact.workspace import master_of
@@ -85,6 +85,7 @@ def made(W: int, K: int, Q: int) -> tuple[Search, Master]:
         order=_ints(K),
         limit=_ints(3),
         multiplier=_ints(3),
+        steepest=_ints(3),
         kept=_ints(W, 3),
         usage=_ints(3),
         tops=_ints(3, BUCKETS + 1),
