@@ -35,8 +35,8 @@ def verdict_table(outcome: CheckOutcome) -> Table:
     return Table(
         "Verdicts",
         "A row shows the finding that decides the claim: a violation, or the least probable of its averages. "
-        "Intervals are joint 99 % ones over the claim's regimes. Detects: the smallest planted errors that "
-        "they would refute, of a constant and of an exponent of B.",
+        "Intervals are joint 99 % ones over the claim's regimes. Detects: the smallest planted error that "
+        "the row's evidence would refute, and of an exponent of B what all of the claim's would.",
         ("claim", "where", "measured", "interval", "claimed", "p-value", "trials", "detects", "verdict"),
         [_verdict_row(one) for one in outcome.claims],
     )
@@ -173,13 +173,10 @@ def _detects(finding: Finding, plant: Plant | None) -> str:
 
 
 def _claim_detects(one: ClaimOutcome) -> str:
-    """Return the smallest planted errors that a claim's findings detect: of a constant, in tokens, of an exponent."""
-    found: dict[bool, list[tuple[float, str]]] = {True: [], False: []}
-    for finding in one.findings:
-        plant = one.plant(finding)
-        if plant is not None and plant.smallest is not None:
-            found[plant.is_share].append((plant.smallest, _detects(finding, plant)))
-    parts = [min(each)[1] for each in found.values() if each]
+    """Return the smallest planted error that the row shown detects, and the exponent that all findings do."""
+    finding = one.tightest
+    shown = numbers.UNKNOWN if finding is None else _detects(finding, one.plant(finding))
+    parts = [shown] if shown != numbers.UNKNOWN else []
     if one.exponent is not None:
         parts.append(f"B^± {one.exponent:.2g}")
     return ", ".join(parts) or numbers.UNKNOWN

@@ -63,6 +63,9 @@ class Finding:
         Anything else a reader must know.
     B
         Slots of a worker in the regime; None where the claim has none.
+    refuted_share
+        Of a frequency beyond a threshold: the share of the threshold that the same steps refute; None where there is
+        none.
     """
 
     regime: str
@@ -81,6 +84,7 @@ class Finding:
     counterexample: dict[str, Any] | None = field(default=None, hash=False)
     note: str = ""
     B: int | None = None
+    refuted_share: float | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS or self.relation not in RELATIONS:

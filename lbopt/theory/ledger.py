@@ -28,6 +28,7 @@ from lbopt.theory.claims import (
     slot_law,
     spacing,
     stale,
+    theorem_1,
     theorems,
     waiting_immediate,
     waiting_pooled,
@@ -36,6 +37,7 @@ from lbopt.theory.claims import (
 )
 
 _ALL: tuple[Claim, ...] = (
+    *theorem_1.CLAIMS,
     *theorems.CLAIMS,
     *pools.CLAIMS,
     *spacing.CLAIMS,

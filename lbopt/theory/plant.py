@@ -3,7 +3,7 @@
 The prediction of a finding is replaced by a false one, the evidence stays, and the finding is judged as before. The
 smallest falsehood that is refuted says how sharp the evidence is. Three kinds are planted:
 
-* a **share**: the prediction times 1 - x or 1 + x, a wrong constant;
+* a **share**: the prediction times 1 - x or 1 + x, a wrong constant; of a frequency beyond a threshold, the threshold;
 * a **shift**: the prediction less or more by x, where it is zero, an exponent, or the bound of an exact inequality;
 * an **exponent**: the prediction times (B / B_0)^y or its inverse, B_0 the fewest slots among the claim's regimes, so
   that the constant is right at B_0.
@@ -60,9 +60,15 @@ def smallest_plant(finding: Finding, share: int = 1) -> Plant | None:
     """Return what a finding detects as one of `share` sampled ones; None where it says nothing or does not hold."""
     if finding.kind == "fit" or finding.verdict(share) is not Verdict.HOLDS:
         return None
+    if finding.refuted_share is not None:
+        return Plant(True, 1 - finding.refuted_share, None) if finding.refuted_share > 0 else None
     if finding.kind == "exact":
-        fewest = math.floor(-finding.measured) + 1.0  # so many tokens turn the largest excess into a violation
-        return Plant(False, *(fewest if wanted else None for wanted in _directions(finding)))
+        # So many tokens turn the largest excess into a violation.
+        fewest = math.floor(abs(finding.predicted - finding.measured)) + 1.0
+        if finding.predicted == 0:
+            return Plant(False, *(fewest if wanted else None for wanted in _directions(finding)))
+        part = fewest / abs(finding.predicted)
+        return Plant(True, *(part if wanted and part < 1 else None for wanted in _directions(finding)))
     is_share = finding.predicted != 0 and "exponent" not in finding.quantity
     unit = abs(finding.predicted) if is_share else max(finding.error, abs(finding.measured), abs(finding.predicted))
     if unit == 0:

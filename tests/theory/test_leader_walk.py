@@ -87,8 +87,9 @@ def test_a_tenth_less_or_more_is_caught_at_the_quick_level(times: float, monkeyp
         ({"p": 0.03, "s_max": 10}, "p = 0.03 is above 0.02"),
         ({"s_max": 600}, "b = 1.4 is below 5"),
         ({"B": 3000, "batches": 20}, "B = 3000 is above 2794"),
-        ({"G": 4, "B": 64, "batches": 20}, "B = 64 is below 5 times"),
-        ({"G": 3, "B": 300, "batches": 20}, "B = 300 is above 2794 / 10"),
+        ({"G": 4, "p": 0.001, "s_max": 450, "B": 64, "batches": 20}, "B = 64 is below 5 times"),
+        ({"G": 3, "B": 260, "batches": 20}, "b = 5.6 is not 9.5 to 50"),
+        ({"G": 3, "p": 0.0015, "s_max": 300, "B": 700, "batches": 20}, "B = 700 is above 6620 / 10"),
     ],
 )
 def test_where_it_says_nothing(regime: dict[str, float], outside: str) -> None:

@@ -79,7 +79,6 @@ def test_every_field_has_its_meaning() -> None:
 def test_claims_without_steps_of_their_own_do_not_offer_them() -> None:
     assert set(CLAIMS["spacing-rate"].parameters()) == {"G", "p", "d", "growth"}
     assert set(CLAIMS["lemma-4-flat"].parameters()) == {"G", "p", "s_max", "pool", "batches", "doublings"}
-    assert "peak" not in CLAIMS["lemma-3"].parameters()
     assert set(CLAIMS["stale-pool"].parameters()) == {"B", "p", "period", "family", "batches"}
     assert "family" not in CLAIMS["stale-herd"].parameters()
 

@@ -126,9 +126,7 @@ def mean_finding(
     )
 
 
-def share_findings(
-    found: ChainMean, law: float, tolerance: float, *, quantity: str, name: str = "the law", **more: Any
-) -> list[Finding]:
+def share_findings(found: ChainMean, law: float, tolerance: float, *, quantity: str, **more: Any) -> list[Finding]:
     """Return the two findings that a chain's mean is within a share of a law; `more` are further fields of them.
 
     Parameters
@@ -141,10 +139,8 @@ def share_findings(
         The share.
     quantity
         What is measured, up to the word "against".
-    name
-        What the closed form is called.
     """
     return [
-        mean_finding(found, relation, bound * law, quantity=f"{quantity} {bound:g} times {name}", **more)
+        mean_finding(found, relation, bound * law, quantity=f"{quantity} {bound:g} times the law", **more)
         for relation, bound in ((">=", 1 - tolerance), ("<=", 1 + tolerance))
     ]

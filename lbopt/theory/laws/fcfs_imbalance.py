@@ -63,12 +63,12 @@ def third_term(G: int, slot: SlotLaw) -> tuple[float, float]:
     return sum(parts), sum(map(abs, parts))
 
 
-def improvement_floor(G: int, B: int, sigma: float, s_max: int) -> float:
-    r"""Return the least ratio of imbalances, FCFS over BF-IO, that follows where BF-IO's mean gap is at most `s_max`.
+def improvement_floor(G: int, B: int, sigma: float, gap: float) -> float:
+    r"""Return the least ratio of imbalances, FCFS over BF-IO, where BF-IO's mean imbalance is at most (G - 1) `gap`.
 
-    The mean imbalance is at most (G - 1) times the mean gap, so with the corrected Lemma 4 the ratio is at least
-    G/(G-1) (sigma/s_max) e_G sqrt(B) (1 - o(1)). The printed Theorem 2 has a further factor p, and an unspecified
-    constant in place of e_G / sqrt(log G).
+    It is G/(G-1) (sigma/gap) e_G sqrt(B) (1 - o(1)). The mean imbalance is at most G - 1 times the mean gap, so by the
+    corrected Lemma 4 `gap` may be s_max - 2; with two sizes in plenty, and in rounds of random prompts, it may be half
+    of s_max - 1. The printed Theorem 2 has s_max / p, and an unspecified constant in place of e_G / sqrt(log G).
 
     Parameters
     ----------
@@ -78,7 +78,12 @@ def improvement_floor(G: int, B: int, sigma: float, s_max: int) -> float:
         Slots of a worker.
     sigma
         Standard deviation of a slot, tokens.
-    s_max
-        Largest prompt, tokens.
+    gap
+        Tokens, above 0.
     """
-    return leading_imbalance(G, B, sigma) / ((G - 1) * s_max)
+    return leading_imbalance(G, B, sigma) / ((G - 1) * gap)
+
+
+def halved(s_max: int) -> float:
+    """Return (s_max - 1) / 2, the `gap` of the improvement where residues alone are left."""
+    return (s_max - 1) / 2

@@ -17,10 +17,11 @@ with t(Lambda) = 4 M sqrt(p (1-p) B Lambda) + (8/3) M Lambda,
     P(D_pre(k) > (1-p) D(k-1) + t(Lambda) | past) <= 2 G exp(-Lambda).
 
 *Average* (Lemma 4, corrected). Ages are at most geometric, so M(k-1) <= M_T = s_max + T + 1 unless a slot is older than
-T. Where eta p B - t_B >= (1-p) s_max, t_B being t(Lambda) at M_T, a step that is regular, quiet and young has
-(D(k) - s_max)^+ <= (1-p) (D(k-1) - s_max)^+; any step has D(k) <= B max(M(k-1), s_max). Expectations, iterated:
+T. Where eta p B - t_B >= (1-p) (s_max - 2), t_B being t(Lambda) at M_T, a step that is regular, quiet and young has
+(D(k) - h)^+ <= (1-p) (D(k-1) - h)^+ with h = s_max - 2; any step has D(k) <= B max(M(k-1), s_max). Expectations,
+iterated:
 
-    limsup E[D(k)] <= s_max + eps_B / p,
+    limsup E[D(k)] <= s_max - 2 + eps_B / p,
     eps_B = 2 G B M_T (exp(-delta^2 p B / 3) + exp(-Lambda)) + G B^2 (1-p)^(T+1) (s_max + T + 2 + 1/p),
 
 the last term being B E[(s_max + A + 1) 1{A > T}] over the G B ages A, geometric. eta, Lambda and T are free: the least
@@ -49,11 +50,11 @@ class GapBound:
     noise
         t_B, tokens.
     holds
-        Whether eta p B - t_B >= (1-p) s_max.
+        Whether eta p B - t_B >= (1-p) (s_max - 2).
     epsilon
         eps_B, tokens.
     bound
-        s_max + eps_B / p, tokens; infinite where the condition does not hold.
+        s_max - 2 + eps_B / p, tokens; infinite where the condition does not hold.
     """
 
     eta: float
@@ -63,6 +64,11 @@ class GapBound:
     holds: bool
     epsilon: float
     bound: float
+
+
+def least_gap(s_max: int) -> int:
+    """Return s_max - 2, down to which a good step brings the gap, tokens; loads are whole."""
+    return max(0, s_max - 2)
 
 
 def deviation(eta: float, s_max: int) -> float:
@@ -129,8 +135,9 @@ def gap_bound(G: int, B: int, p: float, s_max: int, eta: float, exponent: float,
     rare = irregular(G, B, p, deviation(eta, s_max)) + 2 * G * math.exp(-exponent)
     old = G * B**2 * (1 - p) ** (age + 1) * (s_max + age + 2 + 1 / p)
     epsilon = B * envelope * rare + old
-    holds = eta * p * B - t >= (1 - p) * s_max
-    return GapBound(eta, exponent, age, t, holds, epsilon, s_max + epsilon / p if holds else math.inf)
+    left = least_gap(s_max)
+    holds = eta * p * B - t >= (1 - p) * left
+    return GapBound(eta, exponent, age, t, holds, epsilon, left + epsilon / p if holds else math.inf)
 
 
 def usual_bound(G: int, B: int, p: float, s_max: int, eta: float = 0.5) -> GapBound:
@@ -156,7 +163,7 @@ def usual_bound(G: int, B: int, p: float, s_max: int, eta: float = 0.5) -> GapBo
 def least_bound(G: int, B: int, p: float, s_max: int) -> GapBound:
     """Return the least bound over a grid of eta and T, each with the largest Lambda that its condition allows.
 
-    With x = sqrt(Lambda) the condition is (8/3) M x^2 + 4 M sqrt(p (1-p) B) x <= eta p B - (1-p) s_max.
+    With x = sqrt(Lambda) the condition is (8/3) M x^2 + 4 M sqrt(p (1-p) B) x <= eta p B - (1-p) (s_max - 2).
 
     Parameters
     ----------
@@ -176,7 +183,7 @@ def least_bound(G: int, B: int, p: float, s_max: int) -> GapBound:
         M = s_max + age + 1
         linear = 4 * M * math.sqrt(p * (1 - p) * B)
         for eta in etas.tolist():
-            room = eta * p * B - (1 - p) * s_max
+            room = eta * p * B - (1 - p) * least_gap(s_max)
             if room > 0:
                 x = (math.sqrt(linear**2 + 32 / 3 * M * room) - linear) / (16 / 3 * M)
                 found = gap_bound(G, B, p, s_max, eta, (1 - 1e-9) * x**2, age)
