@@ -89,7 +89,7 @@ def test_a_tenth_less_or_more_is_caught_at_the_quick_level(times: float, monkeyp
         ({"B": 3000, "batches": 20}, "B = 3000 is above 2794"),
         ({"G": 4, "p": 0.001, "s_max": 450, "B": 64, "batches": 20}, "B = 64 is below 5 times"),
         ({"G": 3, "B": 260, "batches": 20}, "b = 5.6 is not 9.5 to 50"),
-        ({"G": 3, "p": 0.0015, "s_max": 300, "B": 700, "batches": 20}, "B = 700 is above 6620 / 10"),
+        ({"G": 3, "p": 0.0015, "s_max": 300, "B": 700, "batches": 20}, "B = 700 is above 6624 / 10"),
     ],
 )
 def test_where_it_says_nothing(regime: dict[str, float], outside: str) -> None:
