@@ -8,7 +8,7 @@ that is known. So a finished run proves that nothing better exists.
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from math import comb
 
 from lbopt.model.paced_numbers import PacedNumbers, RequestKind
@@ -20,8 +20,8 @@ DEEPEST = 300
 _NODES_A_LOOK = 256
 
 
-class _OutOfTime(Exception):
-    pass
+class _Stopped(Exception):
+    """Its text is the reason."""
 
 
 def leaf_estimate(numbers: PacedNumbers) -> int:
@@ -39,9 +39,9 @@ def too_deep(numbers: PacedNumbers) -> bool:
 
 
 def exhausted(
-    numbers: PacedNumbers, best: Decision | None, deadline: float | None = None
+    numbers: PacedNumbers, best: Decision | None, stopped: Callable[[], str | None] = lambda: None
 ) -> tuple[Decision | None, str]:
-    """Return the best decision, and "done", "time" or "interrupted"; None where there is none, or none yet.
+    """Return the best decision, and "done", "interrupted" or what stopped it; None where there is none, or none yet.
 
     Parameters
     ----------
@@ -49,24 +49,24 @@ def exhausted(
         The problem.
     best
         A decision that is known; the answer is not worse.
-    deadline
-        When to stop, by `time.perf_counter`; None for never.
+    stopped
+        Returns why to stop, as `Limits.stopped` does; None for going on.
     """
-    search = _Search(numbers, best, deadline)
+    search = _Search(numbers, best, stopped)
     try:
         search.run()
-    except _OutOfTime:
-        return search.best, "time"
+    except _Stopped as why:
+        return search.best, str(why)
     except KeyboardInterrupt:
         return search.best, "interrupted"
     return search.best, "done"
 
 
 class _Search:
-    def __init__(self, numbers: PacedNumbers, best: Decision | None, deadline: float | None) -> None:
+    def __init__(self, numbers: PacedNumbers, best: Decision | None, stopped: Callable[[], str | None]) -> None:
         conditions = numbers.problem.conditions
         assert conditions is not None, "a plain problem has another exhaustion"
-        self.numbers, self.deadline, self.best = numbers, deadline, best
+        self.numbers, self.stopped, self.best = numbers, stopped, best
         self.best_rank = None if best is None else best.rank(numbers.problem)
         self.exactly, self.goals = conditions.exactly, conditions.goals
         self.chain: list[tuple[RequestKind, int, bool]] = [
@@ -90,8 +90,9 @@ class _Search:
     def _hopeless(self, place: int, waiting: int, overdue: int, price: int, peaks: tuple[int, ...], held: int) -> bool:
         """Return whether no completion is better than the best decision; parts of a rank only grow."""
         self.nodes += 1
-        if self.nodes % _NODES_A_LOOK == 0 and self.deadline is not None and time.perf_counter() > self.deadline:
-            raise _OutOfTime
+        why = self.stopped() if self.nodes % _NODES_A_LOOK == 0 else None
+        if why is not None:
+            raise _Stopped(why)
         if self.best_rank is None:
             return False
         return self._least_rank(place, waiting, overdue, price, peaks, held) >= self.best_rank

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from functools import partial
 
@@ -28,6 +27,9 @@ AUTO_LEAVES = 20_000
 
 #: Requests up to which "exact" looks whether exhaustion is quick enough.
 _MOST_EXHAUSTED = 24
+
+#: Leaves up to which exhaustion goes on where the search cannot, from its decision; seconds of another solver, else.
+_FURTHER_LEAVES, _FURTHER_SECONDS = 1 << 19, 10.0
 
 #: Loads of requests on workers up to which a problem is written down: some 3 GB as Python integers.
 MOST_LOADS = 1 << 24
@@ -61,9 +63,11 @@ def solve_under_conditions(problem: StepProblem, solver: str, hint: IntArray | N
         )
     searches = solver == "search" or (solver == "exact" and problem.num_requests > _MOST_EXHAUSTED)
     outcome = _searched(problem, hint, budget) if searches else None
-    if outcome is not None and outcome.best is not None:
+    if outcome is not None and outcome.best is not None and outcome.stop != "memory":
         return _result(problem, outcome, budget.seconds)
     numbers = paced_numbers(problem)
+    if outcome is not None and outcome.best is not None:
+        return _result(problem, _taken_further(numbers, outcome, budget), budget.seconds)
     why_not = reason(numbers)
     if why_not is not None:
         raise InfeasibleDecisionError(why_not)
@@ -112,7 +116,7 @@ def _answered(numbers: PacedNumbers, solver: str, hint: IntArray | None, budget:
     if solver == "exact" and problem.num_requests <= _MOST_EXHAUSTED:
         searched = _searched(problem, hint, budget)
         if searched is not None and searched.best is not None:
-            return searched
+            return searched if searched.stop != "memory" else _taken_further(numbers, searched, budget)
         if searched is not None and searched.stop == "interrupted":
             return Outcome(best=best, bounds=outcome.bounds, stop="interrupted", solver="none")
     if best is not None and solver in OWN and budget.limits.reached(0) == "time":  # writing a program takes seconds
@@ -132,6 +136,59 @@ def _answered(numbers: PacedNumbers, solver: str, hint: IntArray | None, budget:
     return minimised(program or formulate_conditions(numbers), name, best, budget)
 
 
+def _taken_further(numbers: PacedNumbers, searched: Outcome, budget: Budget) -> Outcome:
+    """Return what exhaustion or another solver makes of a problem whose search would have taken more memory.
+
+    That is so where works are large and hardly any envelope is a load that a worker can have. Another solver knows
+    nothing of an effort or a cancel, so it is asked only without these, and for some seconds where there is no limit.
+
+    Parameters
+    ----------
+    numbers, searched
+        The problem, and what the search ended with: a decision, and bounds.
+    budget
+        Time, seed and what else ends a solve.
+    """
+    limits, left = budget.limits, budget.remaining()
+    leaves = None if too_deep(numbers) else leaf_estimate(numbers)
+    seconds = _FURTHER_SECONDS if left is None else left
+    unheard = limits.effort is not None or limits.cancel is not None
+    if leaves is not None and leaves <= _FURTHER_LEAVES:
+        other = _by_exhaustion(numbers, searched.best, budget, "exact")
+    elif unheard or seconds <= 0 or not any(map(is_available, AUTO_ORDER)):
+        other = replace(searched, bounds=elementary_bounds(numbers, searched.best))
+    else:
+        name, program = _auto(numbers, leaves)
+        program = program or formulate_conditions(numbers)
+        other = minimised(program, name, searched.best, Budget(seconds, budget.seed))
+        if left is None and other.stop == "time":
+            other = replace(other, stop=searched.stop)
+    return _joined(numbers.problem, searched, other)
+
+
+def _joined(problem: StepProblem, searched: Outcome, other: Outcome) -> Outcome:
+    """Return what two outcomes say together, the second of which began with the decision of the first.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    searched, other
+        The outcomes; bounds of the first hold as far as the second reaches the same in all goals before.
+    """
+    assert searched.best is not None and other.best is not None, "a decision is known"
+    if other.closed(problem):
+        return other
+    now, then = other.best.rank(problem), searched.best.rank(problem)
+    bounds = [
+        mine if now[:place] == then[:place] and mine.value >= theirs.value else theirs
+        for place, (mine, theirs) in enumerate(zip(searched.bounds, other.bounds, strict=True))
+    ]
+    stop = other.stop if other.stop in ("interrupted", "time", "cancelled") else searched.stop
+    evidence = searched.evidence if bounds[-1] is searched.bounds[-1] else None
+    return replace(searched, best=other.best, bounds=tuple(bounds), stop=stop, evidence=evidence)
+
+
 def _told(problem: StepProblem, outcome: Outcome) -> tuple[int | None, int]:
     """Return objective and bound for the limits of a solve; no objective where a goal before it is open."""
     bound = outcome.bounds[-1].value
@@ -146,8 +203,7 @@ def _short(count: int) -> str:
 
 
 def _by_exhaustion(numbers: PacedNumbers, best: Decision | None, budget: Budget, solver: str) -> Outcome:
-    left = budget.remaining()
-    found, stop = exhausted(numbers, best, None if left is None else time.perf_counter() + left)
+    found, stop = exhausted(numbers, best, budget.limits.stopped)
     bounds = elementary_bounds(numbers, found)
     if stop == "done":
         if found is None:

@@ -1,6 +1,8 @@
 """Random small problems under conditions: the plain numbers for the naive twin, and the problem of lbopt."""
 
+import json
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,9 @@ KINDS = (
 
 #: Parts of a mixture.
 SINGLE = KINDS[: KINDS.index("packing")]
+
+#: Cases on which something was wrong once.
+RECORDED = Path(__file__).parents[1] / "regressions" / "conditions"
 
 PLAIN = ("base", "slots", "work", "must")
 
@@ -149,3 +154,9 @@ def crowded(seed: object, *, workers: int = 4, requests: int = 14) -> StepProble
         given["running_worker"], given["running_work"] = where, rng.integers(10, 300, 3)
         given["pause_cost"] = rng.integers(0, 200, 3)
     return StepProblem.now(base, slots, sizes).under(Conditions(**given))
+
+
+def recorded(name: str) -> tuple[StepProblem, tuple[int, ...]]:
+    """A case of `RECORDED` as a problem, and its best rank, from enumeration."""
+    data = json.loads((RECORDED / f"{name}.json").read_text())
+    return problem_of(data["case"]), tuple(data["rank"])

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from solvers.conditions.compared import rank_of_result
+from solvers.conditions.drawn import recorded
 
 from lbopt import Conditions, InputError, Result, StepProblem, solve, verify
 from lbopt.model.conditions_program import formulate_conditions
@@ -14,6 +15,7 @@ from lbopt.report.result_table import result_table
 from lbopt.solvers.backend import RawAnswer
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.conditions import exhaustion, front, stages
+from lbopt.solvers.conditions.decision import Bound, Decision, Outcome
 from lbopt.solvers.conditions.greedy import greedy_decision
 from lbopt.solvers.registry import is_available
 
@@ -27,6 +29,47 @@ DRAW = np.random.default_rng(5)
 LARGE = StepProblem.now(DRAW.integers(0, 90, 6), [3] * 6, DRAW.integers(1, 70, 30)).under(
     Conditions(capacity=DRAW.integers(50, 150, 6), pace=[2, 3, 2, 3, 2, 3])
 )
+
+
+#: Hardly any envelope is a load that a worker can have, so that the search has too many ranges of them.
+ZERO = np.random.default_rng(0)
+SPARSE = StepProblem.now([0, 0], [5, 5], 10_000 + ZERO.integers(0, 300, 26)).under(
+    Conditions(admit="free", waiting_cost=ZERO.integers(0, 3, 26))
+)
+
+
+@pytest.mark.parametrize("name", ["open_029d62ca", "open_3db7d41f", "open_5da50a82"])
+@pytest.mark.parametrize("solver", ["exact", "search"])
+def test_what_the_search_leaves_open_is_exhausted(name, solver):
+    problem, best = recorded(name)
+    result = solve(problem, solver)
+    assert result.proved and rank_of_result(result) == best
+    assert verify(problem, Result.from_json(result.to_json())).bound_established
+
+
+def test_what_the_search_leaves_open_goes_to_a_solver_where_it_is_large(monkeypatch):
+    """Not where an effort is to end it, which solvers do not know; no answer is worse than the search's own."""
+    own = solve(SPARSE, "search", effort=10_000_000)
+    assert own.solver == "exact" and (own.objective, own.bound, own.stop_reason) == (6, 5, "memory")
+    if is_available("cp-sat"):
+        result = solve(SPARSE, "search", time_limit=60.0)
+        assert result.status == "optimal" and result.solver != "exact" and result.objective == 5
+    monkeypatch.setattr(front, "is_available", lambda name: False)
+    alone = solve(SPARSE, "search")
+    assert alone.stop_reason == own.stop_reason and rank_of_result(alone) == rank_of_result(own)
+
+
+def test_two_outcomes_are_joined_where_both_hold():
+    """A bound holds among decisions that reach the same in the goals before: not where the other one reaches more."""
+    problem = StepProblem.now([0, 5], [1, 1], [3, 4]).under(Conditions(waiting_cost=[1, 2], overdue_first=True))
+    both, one = (Decision(np.array(workers), None) for workers in ([0, 1], [0, -1]))
+    bounds = tuple(Bound(value, "certificate") for value in (0, 0, 2))
+    searched = Outcome(best=one, bounds=bounds, stop="memory", solver="exact", evidence=lambda: None)
+    weaker = tuple(Bound(value, "claimed:x") for value in (0, 0, 1))
+    joined = front._joined(problem, searched, Outcome(best=one, bounds=weaker, stop="time", solver="x"))
+    assert joined.bounds == bounds and joined.evidence is searched.evidence
+    joined = front._joined(problem, searched, Outcome(best=both, bounds=weaker, stop="interrupted", solver="x"))
+    assert joined.bounds[-1] == weaker[-1] and joined.evidence is None and joined.stop == "interrupted"
 
 
 def test_auto_exhausts_what_is_small_and_asks_a_solver_for_the_rest():

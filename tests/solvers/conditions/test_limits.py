@@ -1,28 +1,18 @@
 """Limits of a solve hold in every loop of the search under conditions, and no product there overflows."""
 
-import json
-from pathlib import Path
 from threading import Event, Timer
 
 import numpy as np
 import pytest
 from solvers.conditions.compared import rank_of_result
-from solvers.conditions.drawn import crowded, problem_of
+from solvers.conditions.drawn import crowded, recorded
 
 from lbopt import Conditions, StepProblem, solve, verify
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.conditions import priced_search
 
-FILES = Path(__file__).parents[1] / "regressions" / "conditions"
-
 #: Work that a search may be over its limit: what is done between two looks.
 OVER = 25_000
-
-
-def recorded(name: str) -> tuple[StepProblem, tuple[int, ...]]:
-    """A case of `FILES` as a problem, and its best rank, from enumeration."""
-    data = json.loads((FILES / f"{name}.json").read_text())
-    return problem_of(data["case"]), tuple(data["rank"])
 
 
 @pytest.mark.parametrize("name", ["endless_79dafa3f", "endless_original", "limits_ignored", "open_029d62ca"])
