@@ -6,7 +6,8 @@ checked; longer sums are never read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -29,25 +30,85 @@ def envelope_floors(problem: StepProblem, loads: ReducedArrays) -> list[int]:
       get its share, so others carry more than the mean;
     * base[g,h] plus the smallest works that g must take because the slots elsewhere do not suffice, for each g;
     * the lightest worker with a free slot plus the largest work that has to be admitted;
-    * what counting the largest of these among the workers says, see `counting_floor`.
+    * what counting the largest of these among the workers says, see `counting_floor`;
+    * and where all are admitted, what the same sentences say of the slots that a level leaves a use for, see `raised`.
     """
     admitted = problem.num_admitted
     slots = np.minimum(problem.slots, admitted)
-    must = np.ones_like(problem.must_admit) if admitted == problem.num_requests else problem.must_admit
-    forced = np.maximum(0, admitted - int(slots.sum()) + slots)
+    all_go = admitted == problem.num_requests
+    must = np.ones_like(problem.must_admit) if all_go else problem.must_admit
     floors = []
     for h in range(problem.horizon + 1):
         column, work = loads.base[:, h], loads.work[:, h]
-        before = int(column.sum())
-        total = before + admitted_total(work, problem.must_admit, admitted, largest=False)
-        ascending = np.sort(work)
-        lightest, heaviest = sums_of_first(ascending, admitted), sums_of_first(ascending[::-1], admitted)
-        floor = max(int(column.max()), -(-total // column.size), int((column + lightest[forced]).max()))
-        if must.any():
-            floor = max(floor, int(work[must].max()) + int(column[slots > 0].min()))
-            floor = max(floor, counting_floor(column, slots, np.sort(work[must])[::-1]))
-        floors.append(_least_level(column + heaviest[slots], total, floor))
+        total = int(column.sum()) + admitted_total(work, problem.must_admit, admitted, largest=False)
+        ascending, bound_to_come = np.sort(work), np.sort(work[must])[::-1]
+        floor_with = partial(_floor, column, total, admitted, ascending, bound_to_come)
+        floor = floor_with(slots)
+        floors.append(raised(floor, column, slots, ascending, floor_with) if all_go else floor)
     return floors
+
+
+def _floor(
+    column: IntArray, total: int, admitted: int, ascending: IntArray, bound_to_come: IntArray, slots: IntArray
+) -> int:
+    forced = np.maximum(0, admitted - int(slots.sum()) + slots)
+    lightest, heaviest = sums_of_first(ascending, admitted), sums_of_first(ascending[::-1], admitted)
+    floor = max(int(column.max()), -(-total // column.size), int((column + lightest[forced]).max()))
+    if bound_to_come.size:
+        floor = max(floor, int(bound_to_come[0]) + int(column[slots > 0].min()))
+        floor = max(floor, counting_floor(column, slots, bound_to_come))
+    return _least_level(column + heaviest[slots], total, floor)
+
+
+def raised(
+    floor: int, base: IntArray, slots: IntArray, ascending: IntArray, floor_with: Callable[[IntArray], int]
+) -> int:
+    """Return the floor raised by what it says of fewer slots: of those that a level leaves a use for.
+
+    A level that all loads keep lets no worker hold more requests than the smallest of all allow. If these slots are too
+    few, or the floor with them is above the level, the level is refuted, and all below it. Steps double from the floor
+    until one is not refuted, then what is between is halved.
+
+    Parameters
+    ----------
+    floor
+        What the largest load is at least, tokens; no base load is above it.
+    base, slots
+        int64 (G,): loads before, and free slots.
+    ascending
+        int64 (N,): sizes of the requests, all of which are admitted, smallest first.
+    floor_with
+        The floor for other slots.
+    """
+
+    def refuted(level: int) -> bool:
+        used = slots_in_use(base, slots, ascending, level)
+        return int(used.sum()) < ascending.size or floor_with(used) > level
+
+    below, step = floor - 1, 1
+    while refuted(below + step):
+        below, step = below + step, 2 * step
+    open_at = below + step
+    while open_at - below > 1:
+        middle = (below + open_at) // 2
+        below, open_at = (middle, open_at) if refuted(middle) else (below, middle)
+    return open_at
+
+
+def slots_in_use(base: IntArray, slots: IntArray, ascending: IntArray, level: int) -> IntArray:
+    """Return the slots that a worker can use with no load above a level, all requests being as small as the smallest.
+
+    Parameters
+    ----------
+    base, slots
+        int64 (G,): loads before, and free slots.
+    ascending
+        int64 (N,): sizes of the requests, smallest first.
+    level
+        Tokens, no base load above it.
+    """
+    most = np.searchsorted(sums_of_first(ascending, ascending.size), level - base, side="right") - 1
+    return np.minimum(slots, most)
 
 
 def counting_floor(base: IntArray, slots: IntArray, descending: IntArray) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
+from bisect import bisect_right
 from dataclasses import dataclass
 
 Loads = tuple[int, ...]
@@ -105,10 +106,36 @@ def lower_bound(p: Numbers) -> int:
 
 
 def _least_peak(p: Numbers, column: list[int], sizes: list[int], peak: int) -> int:
-    """Raise a bound on the largest load by what slots enforce."""
+    """Raise a bound on the largest load by what slots enforce; the proofs are in `floors.envelope_floors`."""
+    places = [min(c, p.admitted) for c in p.slots]
+    peak = _peak_with(p, column, sizes, peak, places)
+    if p.admitted < len(sizes):
+        return peak
+    light = _sums(sorted(sizes))
+
+    def impossible(level: int) -> bool:
+        """Whether the slots that this level leaves a use for are too few, or enforce more."""
+        used = [min(c, bisect_right(light, level - a) - 1) for a, c in zip(column, places, strict=True)]
+        return sum(used) < p.admitted or _peak_with(p, column, sizes, peak, used) > level
+
+    below, step = peak - 1, 1
+    while impossible(below + step):
+        below += step
+        step *= 2
+    top = below + step
+    while top - below > 1:
+        middle = (below + top) // 2
+        if impossible(middle):
+            below = middle
+        else:
+            top = middle
+    return top
+
+
+def _peak_with(p: Numbers, column: list[int], sizes: list[int], peak: int, places: list[int]) -> int:
+    """Raise a bound on the largest load by what these slots enforce."""
     light = _sums(sorted(sizes))
     everything = light[-1]
-    places = [min(c, p.admitted) for c in p.slots]
     for load, c in zip(column, places, strict=True):
         elsewhere = sum(places) - c
         if p.admitted > elsewhere:  # the others cannot take them all

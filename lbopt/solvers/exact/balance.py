@@ -13,6 +13,7 @@ This finds; it proves by reaching the bound alone. The same arguments give the s
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import partial
 from math import isqrt
 
 import numpy as np
@@ -25,7 +26,7 @@ from lbopt.kernels.partition.state import CLOCK, Lists
 from lbopt.kernels.partition.swaps import swap_down
 from lbopt.kernels.partition.trades import MOST_HELD, trade_down
 from lbopt.kernels.partition.walk import KEPT, WALK, walk
-from lbopt.model.floors import counting_floor
+from lbopt.model.floors import counting_floor, raised
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
 
@@ -54,7 +55,8 @@ def mean_bound(base: IntArray, slots: IntArray, descending: IntArray) -> int:
     - base_g plus the least that g must take, because the slots elsewhere do not suffice;
     - the least M with sum_g min(M, base_g + the slots_g largest sizes) >= the sum of all: a worker with few slots
       cannot get its share, so others have to carry more than the mean;
-    - what counting the largest requests among the workers says (`lbopt.model.floors.counting_floor`).
+    - what counting the largest requests among the workers says (`lbopt.model.floors.counting_floor`);
+    - what all this says of the slots that a level leaves a use for (`lbopt.model.floors.raised`).
 
     Parameters
     ----------
@@ -65,8 +67,13 @@ def mean_bound(base: IntArray, slots: IntArray, descending: IntArray) -> int:
     descending
         int64 (N,), sizes of all requests, largest first, tokens.
     """
+    slots = np.minimum(slots, descending.size)
+    bound = _bound_with(base, descending, slots)
+    return raised(bound, base, slots, descending[::-1], partial(_bound_with, base, descending))
+
+
+def _bound_with(base: IntArray, descending: IntArray, slots: IntArray) -> int:
     N = descending.size
-    slots = np.minimum(slots, N)
     top = np.concatenate([[0], np.cumsum(descending)])
     total = sum(base.tolist()) + int(top[-1])
     forced = np.maximum(0, N - (slots.sum() - slots))

@@ -1,4 +1,4 @@
-"""More free slots than any good placement uses: what counting requests among workers proves."""
+"""More free slots than any good placement uses: what counting proves, and what goes when such slots are taken away."""
 
 import itertools
 
@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbopt import StepProblem, solve, verify
-from lbopt.model.floors import counting_floor
-from lbopt.solvers.recount import _counted_peak
+from lbopt.model.floors import counting_floor, slots_in_use
+from lbopt.solvers.elementary import elementary_bound
+from lbopt.solvers.exact.balance import mean_bound
+from lbopt.solvers.recount import Numbers, _counted_peak, exhaust, lower_bound
 
 #: 30 jobs for 6 machines: 29 of 900 to 999 and one of 190. With 30 slots each this was open after 30 s.
 JOBS = [930, 975, 969, 916, 947, 977, 960, 980, 974, 908, 977, 901, 960, 933, 970]
@@ -38,6 +40,26 @@ def test_counting_is_below_every_placement_and_counted_twice(crowd):
         if all(choice.count(g) <= c for g, c in enumerate(slots)):
             loads = [a + sum(s for s, h in zip(sizes, choice, strict=True) if h == g) for g, a in enumerate(base)]
             assert floor <= max(loads)
+
+
+@settings(max_examples=200, deadline=None)
+@given(crowds())
+def test_slots_of_no_use_are_taken_away_twice_and_the_optimum_stays(crowd):
+    base, _, sizes = crowd
+    problem = StepProblem.now(base, [len(sizes)] * len(base), sizes)
+    numbers = Numbers(problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), [False] * len(sizes))
+    optimum, _ = exhaust(numbers, 10**7)
+    assert elementary_bound(problem) == lower_bound(numbers) <= optimum
+    result = solve(problem, "search")
+    assert (result.objective, result.bound) == (optimum, optimum)
+
+
+def test_loads_that_leave_a_worker_no_use_for_its_slots():
+    """Without the second worker, which has 8 and could take nothing, the others have 14; the plain bound is 13."""
+    base, slots, ascending = np.array([3, 8, 4]), np.array([3, 3, 3]), np.array([6, 6, 10])
+    assert slots_in_use(base, slots, ascending, 13).tolist() == [1, 0, 1]
+    assert mean_bound(base, slots, ascending[::-1]) == 14
+    assert solve(StepProblem.now(base, slots, ascending)).objective == 3 * 14 - 37
 
 
 def test_counting_proves_what_slots_left_open():
