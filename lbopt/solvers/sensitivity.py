@@ -25,6 +25,7 @@ from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.certificates.conditioned import CountedFleet, PricedGoal, counted
 from lbopt.solvers.certificates.conditioned_patterns import Patterns, TooLongError
+from lbopt.solvers.conditions_recount import Conditioned
 from lbopt.solvers.result import Result
 
 #: What can be given to a worker: its name here, and the field of `Conditions`.
@@ -74,7 +75,8 @@ def sensitivity(
     Raises
     ------
     InputError
-        Where the result is not proved by a certificate of prices under conditions, or a solve is not proved in time.
+        Where the result is not proved by a certificate of prices under conditions, or is of another problem, or a solve
+        is not proved in time.
 
     Examples
     --------
@@ -92,6 +94,8 @@ def sensitivity(
             "sensitivity needs a result under conditions that a certificate of prices proves; solve the problem with "
             'solver="search", under `Conditions(capacity=...)` large enough for all where it has none'
         )
+    if certificate.problem_digest != problem.digest:
+        raise InputError("sensitivity needs the result of this problem; it is of another one")
     found = []
     for what in ("slot", *(name for name, field in _RESOURCES.items() if getattr(conditions, field) is not None)):
         amount = 1 if what == "slot" else tokens
@@ -150,15 +154,28 @@ def _by_prices(problem: StepProblem, result: Result, body: dict[str, Any], what:
     what, amount
         What workers get more of.
     """
-    admit = int((result.placed() >= 0).sum())
-    proof = next(one for one in body["goals"] if one["goal"] == "objective")
+    admit, objective = int((result.placed() >= 0).sum()), int(result.objective or 0)
+    gains = np.full(problem.num_workers, objective, dtype=np.int64)  # no objective is below 0
+    proof = next((one for one in body["goals"] if one["goal"] == "objective"), None)
+    if proof is None or objective == 0:
+        return gains
     late = {stage.goal: int(stage.value or 0) for stage in result.stages}
-    gains = np.zeros(problem.num_workers, dtype=np.int64)
     for g in range(problem.num_workers):
-        changed = _changed(problem, what, amount, g, admit)
-        goal = PricedGoal(CountedFleet(counted(changed)), "objective", proof, late)
-        gains[g] = _gain(goal, int(result.objective or 0))
+        changed = _recounted(counted(problem), what, amount, g, admit)
+        gains[g] = _gain(PricedGoal(CountedFleet(changed), "objective", proof, late), objective)
     return gains
+
+
+def _recounted(p: Conditioned, what: str, amount: int, g: int, admit: int) -> Conditioned:
+    """Return what `_changed` does as the checkers count it, also where no condition is left that says anything."""
+    slots, given = list(p.slots), {**p.given, "admit": admit}
+    if what == "slot":
+        slots[g] += amount
+    else:
+        free = list(given[_RESOURCES[what]])
+        free[g] += amount
+        given[_RESOURCES[what]] = free
+    return replace(p, slots=slots, given=given)
 
 
 def _gain(goal: PricedGoal, objective: int) -> int:
@@ -183,7 +200,7 @@ def _gain(goal: PricedGoal, objective: int) -> int:
                 other = _total(patterns, [*prices[:-1], dearer], needed)
                 total = total if other is None else min(total, other)
             gain = max(gain, total // goal.scale - needed)
-    return min(gain, max(0, objective))  # no objective is below 0
+    return min(gain, objective)
 
 
 def _total(patterns: Patterns, prices: list[int], needed: int) -> int | None:

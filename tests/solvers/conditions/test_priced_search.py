@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from naive.conditions import least_rank
 from solvers.conditions.compared import rank_of_result
-from solvers.conditions.drawn import KINDS, crowded, drawn, problem_of, single_step
+from solvers.conditions.drawn import KINDS, crowded, drawn, problem_of, recorded, single_step
 
 from lbopt import (
     CertificateError,
@@ -332,6 +332,19 @@ def test_sensitivity_bounds_the_gain_that_solving_again_finds():
     plain = StepProblem.now([5, 0], [1, 1], [4, 3])
     with pytest.raises(InputError, match="sensitivity needs a result under conditions"):
         sensitivity(plain, solve(plain))
+
+
+@pytest.mark.parametrize("name", ["sensitivity_plain_63034d7d", "sensitivity_elementary_6c1c5661"])
+def test_sensitivity_where_the_changed_problem_is_plain_or_the_objective_needs_no_prices(name):
+    """One more slot leaves room for all that are admitted; or nothing can be gained from an objective of 0."""
+    problem, best = recorded(name)
+    result = solve(problem, "search")
+    assert result.proved and rank_of_result(result) == best
+    for one in sensitivity(problem, result, again=True):
+        assert (one.exact >= 0).all() and (one.exact <= one.at_most).all() and (one.at_most <= best[-1]).all()
+    other = problem.under(Conditions(pace=[2] * problem.num_workers))
+    with pytest.raises(InputError, match="it is of another one"):
+        sensitivity(other, result)
 
 
 def test_a_long_proof_is_not_written(monkeypatch):
