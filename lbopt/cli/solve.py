@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -60,9 +61,11 @@ def solve(
     print_table(result_table(chosen, result))
     if out is not None:
         try:
-            text = result.to_json(certificate=True)
+            data = result.to_dict(certificate=True)
         except KeyboardInterrupt:  # the answer was worth the wait, whatever becomes of its proof
-            text = result.to_json()
+            data = result.to_dict()
             say("the certificate was not written: Ctrl-C came first")
-        write_file(out, text + "\n")
+        if result.proof in ("certificate", "search") and "certificate_left_out" in data:
+            say(f"the certificate was not written: {data['certificate_left_out']}")
+        write_file(out, json.dumps(data) + "\n")
         say(f"result: {out}")

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import cast
 
 from lbopt.exceptions import BackendUnavailableError, InputError
+from lbopt.kernels.compile_time import preparing
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.engine import Answer, Engine, Knowledge, Question
 
@@ -171,7 +172,9 @@ def create(name: str, question: Question) -> Engine:
     if question.problem.conditions is not None:
         return Refusing(known.name, known.solver, known.breaks_ties)
     home = "lbopt.solvers.program_engine" if known.engine == "ProgramEngine" else known.module
-    return cast(Engine, getattr(import_module(home), known.engine)(known, question))
+    with preparing():  # the first import of a search loads the compiler: no solve pays for that
+        module = import_module(home)
+    return cast(Engine, getattr(module, known.engine)(known, question))
 
 
 def compiled(solver: str) -> str:

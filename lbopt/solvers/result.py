@@ -6,7 +6,6 @@ can check the bound, without a third-party solver.
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -284,7 +283,10 @@ class Result(Displayed):
         return "imbalance and costs" if adds else "imbalance"
 
     def to_dict(self, *, certificate: bool = False) -> dict[str, Any]:
-        """Return plain values, with format and version; with the certificate where that is asked for and exists."""
+        """Return plain values, with format and version; with the certificate where that is asked for.
+
+        Where there is none to write, ``certificate_left_out`` says why in its place.
+        """
         values = {name: getattr(self, name) for name in _written()}
         values["assignment"] = None if self.assignment is None else self.assignment.tolist()
         more: dict[str, Any] = {}
@@ -292,17 +294,25 @@ class Result(Displayed):
             more["stages"] = [stage.to_dict() for stage in self.stages]
         if self.paused is not None:
             more["paused"] = [int(flag) for flag in self.paused]
-        proof = None
-        if certificate:
-            with contextlib.suppress(CertificateError):  # too long to be written: the bound stays this search's word
-                proof = self.certificate()
         return {
             "format": FORMAT,
             "version": CONDITIONS_VERSION if more else FORMAT_VERSION,
             **values,
             **more,
-            **({} if proof is None else {"certificate": proof.to_dict()}),
+            **(self._evidence_written() if certificate else {}),
         }
+
+    def _evidence_written(self) -> dict[str, Any]:
+        """Return the certificate, or why it is left out, as a field of the file."""
+        try:
+            proof = self.certificate()
+        except CertificateError as error:  # too long to be written: the bound stays this search's word
+            return {"certificate_left_out": str(error)}
+        if proof is not None:
+            return {"certificate": proof.to_dict()}
+        if self.proof == "certificate":
+            return {"certificate_left_out": "it was not in the file that this result was read from"}
+        return {"certificate_left_out": f"there is none of a bound that is {self.bound_origin}"}
 
     @classmethod
     def from_dict(cls, data: Any, *, source: str = "the result") -> Result:
@@ -333,7 +343,7 @@ class Result(Displayed):
         return cls(**values)
 
     def to_json(self, *, certificate: bool = False) -> str:
-        """Return the result as one line of JSON, with its certificate where that is asked for and there is one."""
+        """Return `to_dict` as one line of JSON."""
         return json.dumps(self.to_dict(certificate=certificate))
 
     @classmethod

@@ -1,9 +1,12 @@
 """The front door: arguments, the floor below which it never falls, false claims, and what is imported when."""
 
+import importlib
 import importlib.util
+import json
 import logging
 import subprocess
 import sys
+import time
 import types
 from dataclasses import replace
 
@@ -17,7 +20,7 @@ from lbopt.model import StepProblem, objective
 from lbopt.solvers import BACKENDS, Result, elementary_bound, greedy_assignment, is_available, solve, verify
 from lbopt.solvers.backend import RawAnswer
 
-# Elementary reasoning does not close this one: the mean says 16, the truth is 20.
+# Elementary reasoning does not close this one: it says a largest load of 19, the truth is 20.
 OPEN = StepProblem.now([0, 3], [2, 2], [10, 10, 7, 7])
 
 
@@ -234,3 +237,34 @@ def test_a_false_duration_is_refused():
     for seconds in (-1.0, float("nan"), float("inf"), True):
         with pytest.raises(CertificateError, match="seconds is"):
             verify(OPEN, replace(result, seconds=seconds))
+
+
+def test_a_file_says_that_a_proof_is_left_out(monkeypatch):
+    result = solve(OPEN, "brute-force")
+    assert "certificate_left_out" not in result.to_dict()
+    data = json.loads(result.to_json(certificate=True))
+    assert data["certificate_left_out"] == "there is none of a bound that is proved by complete enumeration"
+    assert Result.from_dict(data) == result
+    assert "certificate" not in data
+
+    def too_long():
+        raise CertificateError("the proof needs more than 9 records; it is not written down")
+
+    searched = replace(result, proof="certificate", evidence=too_long)
+    assert searched.to_dict(certificate=True)["certificate_left_out"].startswith("the proof needs more than 9 records")
+    read = Result.from_json(searched.to_json())
+    assert "not in the file" in read.to_dict(certificate=True)["certificate_left_out"]
+
+
+def test_seconds_do_not_hold_what_it_takes_to_load_a_search(monkeypatch):
+    """The first import of a search loads the compiler, which takes a second."""
+    real = importlib.import_module
+
+    def slow(name):
+        time.sleep(0.5)
+        return real(name)
+
+    monkeypatch.setattr("lbopt.solvers.registry.import_module", slow)
+    begun = time.perf_counter()
+    result = solve(OPEN, "brute-force")
+    assert result.seconds <= time.perf_counter() - begun - 0.5
