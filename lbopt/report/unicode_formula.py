@@ -17,7 +17,8 @@ _GREEK |= {f"\\{name}": unicodedata.lookup(f"GREEK CAPITAL LETTER {name}") for n
 #: Commands that stand for a sign or a word. A word gets a space before what it applies to.
 _SIGNS = {
     **_GREEK,
-    **{"\\varepsilon": _GREEK["\\epsilon"], "\\lambda": _GREEK["\\lamda"], "\\Lambda": _GREEK["\\Lamda"]},
+    **{"\\varepsilon": _GREEK["\\epsilon"], "\\varphi": _GREEK["\\phi"]},
+    **{"\\lambda": _GREEK["\\lamda"], "\\Lambda": _GREEK["\\Lamda"]},
     **{"\\le": " ≤ ", "\\ge": " ≥ ", "\\sim": " ~ ", "\\to": " → ", "\\in": " ∈ ", "\\equiv": " ≡ ", "\\gtrsim": " ≳ "},
     **{"\\pm": " ± ", "\\mid": " | ", "\\cdot": "·", "\\forall": "for all ", "\\infty": "∞", "\\dots": "…"},
     **{"\\lceil": "⌈", "\\rceil": "⌉", "\\lfloor": "⌊", "\\rfloor": "⌋", "\\{": "{", "\\}": "}", "\\|": "|"},

@@ -52,7 +52,7 @@ def test_a_constant_that_is_a_third_off_is_seen_in_one_regime(name: str, factor:
 @pytest.mark.parametrize("name", NAMES)
 def test_full_level_holds_and_sees_a_tenth(name: str) -> None:
     findings = found(name, "full")
-    assert judged(findings) <= {Verdict.HOLDS, Verdict.OUTSIDE}
+    assert judged(findings) <= {Verdict.HOLDS, Verdict.OUTSIDE, CLAIMS[name].expected}
     share = sum(one.is_sampled for one in findings)
     sides = {one.relation for one in findings}
     for relation in sides:

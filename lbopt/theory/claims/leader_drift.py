@@ -122,7 +122,7 @@ CLAIMS = (
         ),
         full=(
             {**_THREE, "batches": 200},
-            {"G": 3, "s_max": 100, "B": 2400, "batches": 60},
+            {"G": 3, "s_max": 102, "B": 2400, "batches": 60},
             {"G": 6, "p": 0.0005, "s_max": 895, "B": 1900, "batches": 20},
             *({"B": B, "batches": 100} for B in (8, 32, 128, 279)),
             *({"B": B} for B in (1024, 2048)),
