@@ -42,7 +42,7 @@ $(STAMP): pyproject.toml
 
 demo: $(STAMP)
 	$(BIN)/lbopt gap burstgpt-like --requests 10000 --workers 8 --slots 72 --states 50 --seeds 3 --seed 1 \
-		--time-limit 2 --policy fcfs --policy round-robin --policy random --policy power-of-two --policy jsq \
+		--effort 2000000 --time-limit 60 --policy fcfs --policy round-robin --policy random --policy power-of-two --policy jsq \
 		--policy jsq-load --policy vllm --policy max-min --policy br-0 --policy br-0:age_bound=50 --out demo-report
 
 serve-demo: $(STAMP)

@@ -99,6 +99,7 @@ def lead(outcome: GapOutcome) -> str:
         return f"No step problem was solved. {whole or ''}".strip()
     parts = [
         f"{len(outcome.solved)} step problems: {outcome.count('proved')} with a proved optimum, "
+        f"{outcome.count('searched')} with one by the search that was not checked, "
         f"{outcome.count('claimed')} with an optimum claimed by a solver, {outcome.count('open')} open."
     ]
     rows = [

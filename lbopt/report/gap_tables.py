@@ -14,7 +14,6 @@ from lbopt.studies.gap.study import baseline_of
 from lbopt.table import Table
 
 _GAP_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
-    ("states", "states", numbers.whole),
     ("gap_mean_tokens", "mean gap (tokens)", numbers.tokens),
     ("gap_median_tokens", "median", numbers.tokens),
     ("gap_p95_tokens", "P95", numbers.tokens),
@@ -82,18 +81,28 @@ def gap_tables(outcome: GapOutcome) -> list[Table]:
         widest = max(chosen, key=lambda r: r.states)  # a log decides its own states alone
         where = "over all states" if behaviour == ALL else f"in states under {behaviour}"
         count = "1 state" if widest.states == 1 else f"{widest.states} states"
+        some_open = any(row.open for row in chosen)
+        interval = (
+            "Open states enter no average but *all, from … to*, where their optimum is the best value known, and the "
+            "bound: they are harder than the others. "
+        )
         caption = (
-            f"{count}: {widest.proved} proved, {widest.claimed} claimed by a solver, {widest.open} open. "
-            "Open states enter no average. All rules decide in pooled form; the optimum may keep any request waiting."
+            f"{count}: {widest.proved} proved, {widest.searched} by the search, {widest.claimed} claimed by a solver, "
+            f"{widest.open} open. {interval if some_open else ''}"
+            "All rules decide in pooled form; the optimum may keep any request waiting."
         )
         tables.append(
             Table(
                 title=f"One step: gap to the optimum, {where}",
                 caption=caption,
-                headers=("policy", *(header for _, header, _ in _GAP_COLUMNS), *wait_header),
+                headers=(
+                    *("policy", "states", *(("all, from … to",) if some_open else ())),
+                    *(header for _, header, _ in _GAP_COLUMNS),
+                    *wait_header,
+                ),
                 rows=[
                     (
-                        r.policy,
+                        *(r.policy, _counted(r), *((_interval(r),) if some_open else ())),
                         *(form(getattr(r, name)) for name, _, form in _GAP_COLUMNS),
                         *((waits.get(r.policy, "–"),) if waits else ()),
                     )
@@ -102,6 +111,16 @@ def gap_tables(outcome: GapOutcome) -> list[Table]:
             )
         )
     return tables
+
+
+def _counted(row: PolicyGap) -> str:
+    """Return how many states the averages are over, and of how many."""
+    counted = numbers.whole(row.states - row.open)
+    return f"{counted} of {numbers.whole(row.states)}" if row.open else counted
+
+
+def _interval(row: PolicyGap) -> str:
+    return f"{numbers.tokens(row.gap_mean_low_tokens)} … {numbers.tokens(row.gap_mean_high_tokens)}"
 
 
 def _longest_waits(outcome: GapOutcome) -> dict[str, str]:

@@ -51,8 +51,9 @@ def _gap_table(rule: str, costs: Sequence[ForecastCost], outcome: MispredictionO
         first = gaps[0][1]
         caption = (
             "Imbalance summed over the window, above the optimum of one who knows all ends; "
-            f"{first.states} states under {outcome.config.behaviour}: {first.proved} proved, {first.claimed} claimed, "
-            f"{first.open} open. Open ones enter no average. Forecasts are made there and then."
+            f"{first.states} states under {outcome.config.behaviour}: {first.proved} proved, "
+            f"{first.searched} by the search, {first.claimed} claimed, {first.open} open. "
+            "Open ones enter no average. Forecasts are made there and then."
         )
     return Table(
         title=f"{rule}: gap over a window of {outcome.config.horizon} steps, by forecast",

@@ -14,6 +14,7 @@ from lbopt.model import barrier_total, check_assignment, objective
 from lbopt.policies import make_policy
 from lbopt.policies.decide import decide
 from lbopt.report.gap_report import step_record
+from lbopt.report.gap_tables import gap_tables
 from lbopt.solvers import Result, solve
 from lbopt.studies.gap import GapConfig, SolvedState, optima, run_gap, study
 from lbopt.studies.gap.decisions import summarise
@@ -144,6 +145,34 @@ def feasible_only(problem, **options):
     )
 
 
+def test_the_word_of_the_search_is_not_counted_as_proved(monkeypatch):
+    """What the search calls optimal without a check stands apart, and enters the averages."""
+
+    def unchecked(problem, **options):
+        result = solve(problem, **options)
+        return dataclasses.replace(result, proof="search", stop_reason="proved")
+
+    monkeypatch.setattr(optima, "solve", unchecked)
+    outcome = run_gap(small_config(policies=("fcfs", "random"), long_runs=False))
+    row = summarise(outcome.solved, "random")
+    assert (row.states, row.proved, row.searched, row.claimed, row.open) == (5, 0, 5, 0, 0)
+    assert row.gap_mean_tokens == row.gap_mean_low_tokens == row.gap_mean_high_tokens
+    assert "5 states: 0 proved, 5 by the search, 0 claimed by a solver, 0 open." in gap_tables(outcome)[0].caption
+    assert "5 searched" in repr(outcome)
+
+
+def test_work_limits_states_alike_everywhere():
+    config = small_config(policies=("fcfs",), long_runs=False, effort=1, time_limit=60.0)
+    first, again = (run_gap(config).solved for _ in range(2))
+    assert [(s.best, s.result.bound) for s in first] == [(s.best, s.result.bound) for s in again]
+    former = {name: value for name, value in config.to_dict().items() if name != "effort"}
+    assert GapConfig.from_dict(former) == dataclasses.replace(config, effort=None)
+    with pytest.raises(InputError, match="effort is 0"):
+        small_config(effort=0)
+    with pytest.raises(InputError, match="effort is for solver='exact'"):
+        small_config(effort=9, solver="highs")
+
+
 def test_open_states_enter_no_average(monkeypatch):
     """States whose bound is below the value are counted as open and left out of every statistic."""
     calls = iter(range(100))
@@ -152,7 +181,17 @@ def test_open_states_enter_no_average(monkeypatch):
     assert [s.standing for s in outcome.solved] == ["proved", "open", "proved", "open", "proved"]
     closed = [s for s in outcome.solved if s.standing == "proved"]
     row, alone = summarise(outcome.solved, "random"), summarise(closed, "random")
-    assert (row.states, row.proved, row.claimed, row.open) == (5, 3, 0, 2)
+    assert (row.states, row.proved, row.searched, row.claimed, row.open) == (5, 3, 0, 0, 2)
+    values = [s.decisions["random"].objective for s in outcome.solved]
+    assert row.gap_mean_low_tokens == pytest.approx(np.mean(values) - np.mean([s.best for s in outcome.solved]))
+    bounds = [s.result.bound for s in outcome.solved]  # 0 of the open ones
+    assert row.gap_mean_high_tokens == pytest.approx(np.mean(values) - np.mean(bounds))
+    assert row.gap_mean_high_tokens > row.gap_mean_low_tokens
+    assert alone.gap_mean_low_tokens == alone.gap_mean_high_tokens == alone.gap_mean_tokens
+    table = gap_tables(outcome)[0]
+    assert table.headers[:3] == ("policy", "states", "all, from … to")
+    assert {line[1] for line in table.rows} == {"3 of 5"}
+    assert "5 states: 3 proved, 0 by the search, 0 claimed by a solver, 2 open." in table.caption
     for name in (
         "gap_mean_tokens",
         "gap_median_tokens",

@@ -12,6 +12,7 @@ from lbopt.predictors import check_predictor
 from lbopt.predictors.foresight import LONGEST_HORIZON
 from lbopt.simulator import NEW
 from lbopt.solvers import check_solver
+from lbopt.solvers.arguments import check_stops
 from lbopt.studies import training
 from lbopt.studies.gap.optima import Budget
 from lbopt.studies.option import Option
@@ -52,8 +53,8 @@ class GapConfig:
     seed, seeds
         First seed and number of seeds of the long runs; states come from the first. A file is resampled for each seed,
         its arrival times kept in order.
-    solver, time_limit
-        Handed to `lbopt.solve` for each state.
+    solver, time_limit, effort
+        Handed to `lbopt.solve` for each state. With `effort` and without `time_limit` all machines end alike.
     problems
         A steps.jsonl file with frozen problems; replaces sampling.
     long_runs
@@ -91,6 +92,10 @@ class GapConfig:
     seeds: Annotated[int, Option("Number of seeds of the long runs.")] = 1
     solver: Annotated[str, Option("exact, auto, brute-force, cp-sat, highs or pulp.", panel="Optimum")] = "exact"
     time_limit: Annotated[float | None, Option("Seconds per state.", panel="Optimum", first=True)] = 10.0
+    effort: Annotated[
+        int | None,
+        Option("Units of work per state, about a microsecond each: a limit alike on every machine.", panel="Optimum"),
+    ] = None
     problems: Annotated[str | None, Option("Score frozen problems (steps.jsonl) instead of sampling.")] = None
     long_runs: Annotated[bool, Option("Also run every policy over the requests.")] = True
     horizon: Annotated[
@@ -131,6 +136,7 @@ class GapConfig:
         if self.predictor is not None:
             check_predictor(self.predictor)
         check_solver(self.solver, self.time_limit)
+        check_stops(self.solver, self.effort, None, None, None, None)
 
     def build(self, spec: str) -> Policy:
         """Build the policy that `spec` names, with this study's horizon and predictor where it names none."""
@@ -152,7 +158,7 @@ class GapConfig:
     @property
     def budget(self) -> Budget:
         """By what each state is solved."""
-        return Budget(self.solver, self.time_limit, self.seed)
+        return Budget(self.solver, self.time_limit, self.seed, self.effort)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data."""
@@ -166,7 +172,8 @@ class GapConfig:
     @classmethod
     def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> GapConfig:
         """Rebuild a configuration."""
-        return from_plain(cls, data, what="a gap study", source=source, parts={"scenario": Scenario.from_dict})
+        parts = {"scenario": Scenario.from_dict}
+        return from_plain(cls, data, what="a gap study", source=source, parts=parts, later={"effort": None})
 
 
 def with_training(config: GapConfig) -> GapConfig:

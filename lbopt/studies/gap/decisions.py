@@ -102,7 +102,7 @@ def barrier_after(state: SampledState, workers: IntArray) -> int:
 
 
 def summarise(solved: Sequence[SolvedState], policy: str, behaviour: str = ALL) -> PolicyGap:
-    """Return one line of the gap table; open states are counted and enter no average."""
+    """Return one line of the gap table; open states are counted, and enter the interval alone."""
     chosen = [s for s in solved if behaviour in (ALL, s.state.behaviour) and policy in s.decisions]
     standings = [s.standing for s in chosen]
     closed = [s for s in chosen if s.standing != "open"]
@@ -110,15 +110,20 @@ def summarise(solved: Sequence[SolvedState], policy: str, behaviour: str = ALL) 
     barriers = np.array([max(1, s.barrier) for s in closed], dtype=np.float64)
     times = [seconds for s in chosen if (seconds := s.decisions[policy].seconds) is not None]
     steps = np.array([s.decisions[policy].barrier for s in closed], dtype=np.float64)
+    low = [s.decisions[policy].objective - min(s.best, *(d.objective for d in s.decisions.values())) for s in chosen]
+    high = [s.decisions[policy].objective - (s.result.bound if s.standing == "open" else s.best) for s in chosen]
     known = gaps.size > 0
     return PolicyGap(
         behaviour=behaviour,
         policy=policy,
         states=len(chosen),
         proved=standings.count("proved"),
+        searched=standings.count("searched"),
         claimed=standings.count("claimed"),
         open=standings.count("open"),
         gap_mean_tokens=float(gaps.mean()) if known else np.nan,
+        gap_mean_low_tokens=float(np.mean(low)) if chosen else np.nan,
+        gap_mean_high_tokens=float(np.mean(high)) if chosen else np.nan,
         gap_median_tokens=float(np.median(gaps)) if known else np.nan,
         gap_p95_tokens=float(np.quantile(gaps, 0.95)) if known else np.nan,
         gap_max_tokens=float(gaps.max()) if known else np.nan,

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 #: Columns and fields of a gap study that measure the machine and the moment.
 TIMINGS = ("microseconds_per_decision", "simulation_seconds", "seconds")
 
-#: How sure an optimum is. "claimed": a solver says so, nobody else has checked. "open": bound below the best value.
-Standing = Literal["proved", "claimed", "open"]
-STANDINGS: tuple[Standing, ...] = ("proved", "claimed", "open")
+#: How sure an optimum is. "searched": lbopt's search says so, and its proof was not checked. "claimed": a solver says
+#: so, nobody else has checked. "open": bound below the best value.
+Standing = Literal["proved", "searched", "claimed", "open"]
+STANDINGS: tuple[Standing, ...] = ("proved", "searched", "claimed", "open")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,11 +47,12 @@ class SolvedState:
 
     @property
     def standing(self) -> Standing:
-        """How sure the optimum is. A decision below a claimed optimum refutes the claim."""
+        """How sure the optimum is. A decision below an optimum that is not proved refutes it."""
         if self.result.proved:
             return "proved"
-        refuted = any(d.objective < self.best for d in self.decisions.values())
-        return "claimed" if self.result.status == "optimal" and not refuted else "open"
+        if self.result.status != "optimal" or any(d.objective < self.best for d in self.decisions.values()):
+            return "open"
+        return "searched" if self.result.proof == "search" else "claimed"
 
     @property
     def best(self) -> int:
@@ -69,18 +71,23 @@ class SolvedState:
 class PolicyGap:
     """How far one policy's decisions are from the optimum, over the states of one behaviour (or of "all").
 
-    Gaps are tokens of imbalance above the optimum, averaged over proved and claimed states alone; `share` relates
+    Gaps are tokens of imbalance above the optimum, averaged over the states that are not open; `share` relates
     them to G * M, the work the fleet could do up to the barrier of the optimal placement. The barrier in seconds is
-    that of the decisions themselves, averaged over the same states.
+    that of the decisions themselves, averaged over the same states. States that are left open are harder than others,
+    so that this average favours easy ones; the mean gap over all states is from `gap_mean_low_tokens` (the optimum of
+    an open state is the best value known) to `gap_mean_high_tokens` (it is the bound).
     """
 
     behaviour: str
     policy: str
     states: int
     proved: int
+    searched: int
     claimed: int
     open: int
     gap_mean_tokens: float
+    gap_mean_low_tokens: float
+    gap_mean_high_tokens: float
     gap_median_tokens: float
     gap_p95_tokens: float
     gap_max_tokens: float
