@@ -137,7 +137,7 @@ class BfIo:
 
     @property
     def tally(self) -> Counter[str]:
-        """How many decisions were proved, claimed and left open."""
+        """How many decisions are of each of `STANDINGS`."""
         return self.ledger.tally()
 
     def decide(self, observation: Observation) -> NDArray[np.int64]:
@@ -154,7 +154,7 @@ class BfIo:
             step=observation.step,
             imbalance=tokens,
             bound=tokens if bound == imbalance else bound // unit,  # else rounding would open a proved gap
-            standing=standing or ("proved" if imbalance == bound else "open"),
+            standing="open" if bound < imbalance else standing,
             seconds=time.perf_counter() - begin,
         )
         return assignment
@@ -181,11 +181,11 @@ class BfIo:
             base, work = base[:, :count] * weights[:count], work[:, :count] * weights[:count]
         return StepProblem(base, observation.free_slots, work, overdue(observation, self.age_bound))
 
-    def _searched(self, problem: StepProblem, step: int) -> tuple[NDArray[np.int64], int, str | None] | None:
+    def _searched(self, problem: StepProblem, step: int) -> tuple[NDArray[np.int64], int, str] | None:
         """Ask lbopt's own search without the formalities of `solve`; None where that cannot answer."""
         if problem.num_admitted == 0:
             nobody = np.full(problem.num_requests, -1, dtype=np.int64)
-            return nobody, objective(problem, nobody), None
+            return nobody, objective(problem, nobody), "proved"
         if self.solver != "exact":
             return None
         if problem.conditions is not None:
@@ -197,7 +197,8 @@ class BfIo:
         answer = search_problem(problem, None, limits, tie=self.tie, seed=(self.seed, step))
         if answer.stop == "interrupted":  # the search has caught Ctrl-C; the run has to hear of it
             raise KeyboardInterrupt
-        return None if answer.assignment is None else (answer.assignment, answer.bound, None)
+        by = "proved" if answer.proof == "elementary-bound" else "searched"
+        return None if answer.assignment is None else (answer.assignment, answer.bound, by)
 
     def _searched_under_conditions(self, problem: StepProblem) -> tuple[NDArray[np.int64], int, str]:
         """Ask lbopt's own search under conditions, else place greedily."""
@@ -209,7 +210,8 @@ class BfIo:
         if outcome is not None and outcome.stop == "interrupted":
             raise KeyboardInterrupt
         if outcome is not None and outcome.best is not None:
-            standing = "proved" if outcome.closed(problem) else "open"
+            searched = any(bound.proof == "certificate" for bound in outcome.bounds)
+            standing = "open" if not outcome.closed(problem) else "searched" if searched else "proved"
             return outcome.best.assignment, outcome.bounds[-1].value, standing
         return placed_greedily(problem)
 
@@ -219,7 +221,8 @@ class BfIo:
             raise KeyboardInterrupt
         if result.assignment is None:  # a plain problem has a greedy placement, from which `solve` starts
             return placed_greedily(problem)
-        standing = "proved" if result.proved else "claimed" if result.status == "optimal" else "open"
+        word = "searched" if result.proof == "search" else "claimed"
+        standing = "proved" if result.proved else word if result.status == "optimal" else "open"
         return result.assignment, result.bound, standing
 
 

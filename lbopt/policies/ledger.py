@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-#: How sure a decision is. "claimed": a solver says that it is optimal. "open": the bound is below its cost.
-STANDINGS = ("proved", "claimed", "open")
+#: How sure a decision is. "proved": elementary reasoning, or a checked proof, says that it is optimal. "claimed": a
+#: solver says so. "open": the bound is below its cost. "searched": lbopt's own search says so, and a policy, which has
+#: milliseconds, does not check that. The places of these names are in files.
+STANDINGS = ("proved", "claimed", "open", "searched")
 
 
 @dataclass(slots=True)

@@ -219,7 +219,9 @@ def long_run_csv(outcome: GapOutcome) -> list[dict[str, object]]:
                 row[f"{name}_low"], row[f"{name}_high"] = value or (None, None)
             else:
                 row[name] = value
-        row |= {f"decisions_{standing}": run.tally.get(standing) for standing in ("proved", "claimed", "open")}
+        row |= {
+            f"decisions_{standing}": run.tally.get(standing) for standing in ("proved", "searched", "claimed", "open")
+        }
         row["simulation_seconds"] = run.seconds
         rows.append(row)
     return rows

@@ -40,7 +40,9 @@ def list_table(entries: Sequence[Entry]) -> Table:
         names = (facts["name"], facts["class"])
         shape = (str(facts[key]) for key in ("workers", "horizon", "requests", "free_slots"))
         rows.append((*names, *shape, numbers.tokens(facts["best"]), numbers.tokens(facts["bound"]), facts["status"]))
-    counts = {status: sum(entry.status == status for entry in entries) for status in ("proved", "claimed", "open")}
+    counts = {
+        status: sum(entry.status == status for entry in entries) for status in ("proved", "searched", "claimed", "open")
+    }
     return Table(
         title=f"{len(entries)} entries of the instance library",
         caption=", ".join(f"{count} {status}" for status, count in counts.items())

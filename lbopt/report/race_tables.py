@@ -30,7 +30,10 @@ def _standings(outcome: RaceOutcome) -> Table:
             (
                 f"{s.group}  {s.solver}",
                 f"{s.runs:,}",
-                *(_count(counts[name], s.runs) for name in ("proved", "claimed", "open", "refuted", "failed")),
+                *(
+                    _count(counts[name], s.runs)
+                    for name in ("proved", "searched", "claimed", "open", "refuted", "failed")
+                ),
                 time_bracket(s.median),
                 time_bracket(s.p99),
                 numbers.whole(s.largest_gap),
@@ -44,7 +47,7 @@ def _standings(outcome: RaceOutcome) -> Table:
         "optimality that no result refuted; ≥: more than half of the runs (median) or more than one in a hundred (P99) "
         "were not closed. Open gap: the largest value − bound. Best found: the placement is as good as any known.",
         headers=(
-            *("group, solver", "runs", "proved", "claimed", "open", "refuted", "failed"),
+            *("group, solver", "runs", "proved", "searched", "claimed", "open", "refuted", "failed"),
             *("median", "P99", "open gap (tokens)", "of G·M", "best found"),
         ),
         rows=rows,

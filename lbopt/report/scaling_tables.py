@@ -45,7 +45,7 @@ def scaling_csv(outcome: ScalingOutcome) -> list[dict[str, Any]]:
             "admitted_prompt_tokens": cell.admitted_prompt,
             "wait_mean_steps": cell.wait_mean,
             "wait_max_steps": cell.wait_max,
-            "proved_share": cell.proved_share,
+            "closed_share": cell.closed_share,
         }
         for cell in outcome.cells
     ]
@@ -113,7 +113,7 @@ def _cell_table(outcome: ScalingOutcome) -> Table:
             _ratio(cell.improvement),
             numbers.steps(cell.admitted_prompt),
             numbers.UNKNOWN if cell.wait_max is None else numbers.whole(cell.wait_max),
-            numbers.UNKNOWN if cell.proved_share is None else numbers.share(cell.proved_share),
+            numbers.UNKNOWN if cell.closed_share is None else numbers.share(cell.closed_share),
         )
         for cell in outcome.cells
     ]
@@ -122,8 +122,8 @@ def _cell_table(outcome: ScalingOutcome) -> Table:
     return Table(
         "Imbalance",
         f"Tokens, after admission; {ends}, prompts uniform on 1 … {config.s_max}, FCFS computed exactly. "
-        "Waiting in steps.",
-        ("policy", "G", "B", "imbalance", "FCFS", "improvement", "admitted prompt", "longest wait", "proved"),
+        "Waiting in steps. Closed: decisions that the exact search brought to its own bound.",
+        ("policy", "G", "B", "imbalance", "FCFS", "improvement", "admitted prompt", "longest wait", "closed"),
         rows,
     )
 

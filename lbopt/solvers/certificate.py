@@ -26,7 +26,7 @@ EXHAUST_LIMIT = 200_000
 ENUMERATION_LIMIT = 20_000_000
 
 _STOP_REASONS = (
-    *("proved", "claimed", "time", "effort", "target", "cancelled"),
+    *("proved", "searched", "claimed", "time", "effort", "target", "cancelled"),
     *("interrupted", "refused", "contradicted", "failed", "memory", "precision", "stuck"),
 )
 
@@ -88,9 +88,7 @@ def verify(problem: StepProblem, result: Result, *, exhaust_limit: int = EXHAUST
         from lbopt.solvers.conditions_check import verify_under_conditions  # it builds on what is here
 
         return verify_under_conditions(problem, result, exhaust_limit)
-    p = recount.Numbers(
-        problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), problem.must_admit.tolist()
-    )
+    p = recount.Numbers.of(problem)
     established: list[str] = []
     unverified: list[str] = []
     own = recount.digest(p)
@@ -154,7 +152,7 @@ def unchecked(result: Result) -> tuple[str, ...]:
 
 
 def _check_proof_label(result: Result, raises_bounds: bool) -> None:
-    labels = ("elementary-bound", "exhaustion", "certificate", f"claimed:{result.solver}")
+    labels = ("elementary-bound", "exhaustion", "certificate", "search", f"claimed:{result.solver}")
     demand(result.proof is None or result.proof in labels, f"proof is {result.proof!r}; expected one of {labels}")
     if result.stop_reason == "proved":
         good = result.status == "optimal" and result.proof in ("elementary-bound", "exhaustion", "certificate")
@@ -167,7 +165,7 @@ def _check_proof_label(result: Result, raises_bounds: bool) -> None:
 
 def _certified(problem: StepProblem, result: Result) -> int | None:
     """Return the bound that the result's certificate establishes; None where it has none."""
-    if result.proof != "certificate":
+    if result.proof not in ("certificate", "search"):
         return None
     try:
         certificate = result.certificate()
@@ -227,7 +225,7 @@ def _check_bound(
     if exact is not None:
         established.append(f"no assignment is below {result.bound}, by exhausting the problem again")
         return True
-    if result.proof == "exhaustion" and _enumerated(p, result.bound):
+    if result.proof in ("exhaustion", "search") and _enumerated(p, result.bound):
         established.append(f"no assignment is below {result.bound}, by enumerating the problem again")
         return True
     if certified is not None:
@@ -235,6 +233,7 @@ def _check_bound(
         return True
     whose = {
         "certificate": "lbopt's own search, whose certificate is not in the file",
+        "search": "lbopt's own search",
         "exhaustion": "lbopt's own exhaustive search",
         None: "nobody",
     }.get(result.proof, result.solver)

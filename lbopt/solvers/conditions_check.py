@@ -34,7 +34,7 @@ def verify_under_conditions(problem: StepProblem, result: Result, exhaust_limit:
     demand(result.tie == "any", "tie is 'leximax', which no result under conditions claims")
     certified = _certified(problem, p, result)
     for stage in result.stages:
-        labels = (*_OWN, f"claimed:{result.solver}")
+        labels = (*_OWN, "search", f"claimed:{result.solver}")
         demand(stage.proof in labels, f"proof of {stage.goal} is {stage.proof!r}; expected one of {labels}")
         if result.stop_reason == "proved":
             demand(stage.proof in _OWN, f"stop_reason is 'proved', but {stage.goal} is {stage.proof!r}")
@@ -145,7 +145,7 @@ def _check_bounds(
         if bound <= floor:
             established.append(f"{said}, by elementary reasoning")
             continue
-        if proof == "certificate" and bound <= by_certificate[place]:
+        if proof in ("certificate", "search") and bound <= by_certificate[place]:
             established.append(f"{said}, by the certificate")
             continue
         if found:
@@ -159,6 +159,7 @@ def _check_bounds(
         complete = False
         whose = {
             "exhaustion": "lbopt's own exhaustive search",
+            "search": "lbopt's own search",
             "certificate": "lbopt's own search, whose certificate is not in the file or takes too long to be checked",
         }.get(proof, result.solver)
         unverified.append(f"that {said} is the word of {whose}; elementary reasoning gives {floor}")

@@ -73,6 +73,7 @@ class Answer:
         Lower bound on the imbalance, tokens; None for none.
     proof
         Where the bound comes from, as in `Result`; None where the engine was not started and so states nothing.
+        "certificate" and "enumeration" of a search are its word until `lbopt.solvers.checked` has checked them.
     stop
         "done", or why the engine stopped earlier: a key of `STOP_REASONS`.
     tie

@@ -12,6 +12,10 @@ import math
 import struct
 from bisect import bisect_right
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lbopt.model import StepProblem
 
 Loads = tuple[int, ...]
 State = tuple[tuple[Loads, ...], int]  # sorted (free slots, load h=0, load h=1, ...) of each worker; requests to admit
@@ -25,6 +29,11 @@ class Numbers:
     slots: list[int]
     work: list[list[int]]
     must: list[bool]
+
+    @classmethod
+    def of(cls, problem: StepProblem) -> Numbers:
+        """Return the numbers of a step problem."""
+        return cls(problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), problem.must_admit.tolist())
 
     @property
     def admitted(self) -> int:

@@ -33,8 +33,12 @@ CONDITIONS_VERSION = 2
 #: Origins of a bound that lbopt itself establishes.
 PROVED_BY = ("certificate", "exhaustion", "elementary-bound")
 
+#: Origin of a bound that is the word of lbopt's own search.
+SEARCH = "search"
+
 _ORIGINS = {
-    "certificate": "proved by a certificate of the exact search, which `verify` checks",
+    "certificate": "proved by a certificate, which was checked and which `verify` checks again",
+    SEARCH: "proved by the search, not checked",
     "exhaustion": "proved by complete enumeration",
     "elementary-bound": "proved by a closed-form bound, which `verify` repeats",
     "": "no bound is known",
@@ -43,6 +47,7 @@ _ORIGINS = {
 #: Why a solve ended.
 STOP_REASONS = {
     "proved": "the bound that lbopt itself established was reached",
+    "searched": "the search reached its own bound, which was not checked",
     "claimed": "the solver reported that it was done; its bound is claimed, not proved",
     "time": "the time limit was reached",
     "effort": "the limit on the work was reached",
@@ -85,8 +90,9 @@ class Result(Displayed):
         without an assignment.
     proof
         Where `bound` comes from: "elementary-bound" (closed-form reasoning that `verify` repeats), "exhaustion"
-        (lbopt's own enumeration), "certificate" (lbopt's own search; `certificate` writes the proof down),
-        "claimed:<solver>"; None where no bound is known.
+        (lbopt's own enumeration), "certificate" (lbopt's own search, whose proof was written down and checked; see
+        `certificate`), "search" (the word of lbopt's own search, which was not checked), "claimed:<solver>"; None where
+        no bound is known.
     stop_reason
         One of `STOP_REASONS`.
     solver
@@ -231,7 +237,7 @@ class Result(Displayed):
 
     @property
     def proved(self) -> bool:
-        """Whether it is optimal by a bound that lbopt itself establishes."""
+        """Whether it is optimal by a bound that lbopt itself establishes: an unchecked word of a search is none."""
         proofs = (self.proof, *(stage.proof for stage in self.stages))
         return self.status == "optimal" and all(proof in PROVED_BY for proof in proofs)
 
@@ -261,8 +267,8 @@ class Result(Displayed):
             return f"unknown: no assignment after {self.seconds:.3g} s ({STOP_REASONS.get(self.stop_reason)})"
         if self.status == "optimal":
             proofs = [str(one) for one in (*(stage.proof for stage in self.stages), self.proof)]
-            claims = [proof for proof in proofs if proof not in PROVED_BY]
-            how = f"claimed by {claims[0].split(':')[-1]}" if claims else f"proved by {proofs[-1]}"
+            claims = sorted((proof for proof in proofs if proof not in PROVED_BY), key=SEARCH.__eq__)
+            how = _how(claims[0]) if claims else f"proved by {proofs[-1]}"
             known = f"optimal ({how}): {self._measured()} {self.objective}"
         else:
             known = (
@@ -351,6 +357,10 @@ class Result(Displayed):
         """Read a result from a JSON text or from a file that holds one."""
         data, source = parsed_json(text_or_path, "the result")
         return cls.from_dict(data, source=source)
+
+
+def _how(claim: str) -> str:
+    return _ORIGINS[SEARCH] if claim == SEARCH else f"claimed by {claim.split(':')[-1]}"
 
 
 def _written() -> list[str]:

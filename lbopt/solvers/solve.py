@@ -17,6 +17,7 @@ from lbopt.model import StepProblem
 from lbopt.solvers.arguments import check_stops, checked_question
 from lbopt.solvers.brute_force import LEAF_LIMIT, leaf_estimate
 from lbopt.solvers.budget import Budget, Cancel, Progress
+from lbopt.solvers.checked import checked, unchecked
 from lbopt.solvers.conditions.front import solve_under_conditions
 from lbopt.solvers.engine import Engine, Knowledge, Question, join
 from lbopt.solvers.program_engine import too_wide
@@ -40,6 +41,7 @@ def solve(
     gap: int | None = None,
     cancel: Cancel | None = None,
     callback: Callable[[Progress], object] | None = None,
+    check: bool = True,
 ) -> Result:
     """Place the waiting requests with least imbalance.
 
@@ -75,6 +77,10 @@ def solve(
     callback
         Called with a `Progress` (objective, bound, seconds, work) where one of them has become better. What it raises
         ends the solve.
+    check
+        Whether an optimum is checked before it is called proved: the search's proof is written down, and the checker of
+        certificates, which shares nothing with the search, has to accept it within what is left of the time. False
+        saves that, mostly a few milliseconds; the result then says "proved by the search, not checked".
 
     Raises
     ------
@@ -91,7 +97,7 @@ def solve(
     budget = Budget(time_limit, seed, effort=effort, target=target, gap=gap, cancel=cancel, callback=callback)
     question = checked_question(problem, solver, time_limit=time_limit, seed=seed, hint=hint, tie=tie)
     if problem.conditions is not None:
-        return solve_under_conditions(problem, solver, question.hint, budget)
+        return solve_under_conditions(problem, solver, question.hint, budget, check=check)
     known = Knowledge(problem=problem, assignment=question.hint)
     for engine in _engines(question, solver):
         if engine.breaks_ties or not known.closed:
@@ -105,6 +111,7 @@ def solve(
         if reached in ("target", "cancelled"):
             known = replace(known, reason=reached)
             break
+    known = checked(known, budget.limits) if check else unchecked(known)
     assert known.bound is not None, "elementary reasoning gives one"
     return Result.of(
         problem,

@@ -95,7 +95,7 @@ def measured(spec, trace, bar):
     if run.tally:
         gaps = run.open_gaps
         figures |= {
-            "proved_share": run.tally.get("proved", 0) / sum(run.tally.values()),
+            "closed_share": run.tally.get("proved", 0) / sum(run.tally.values()),
             "open_gap_tokens": {
                 "total": int(gaps.sum()),
                 "mean": float(gaps.mean()) if gaps.size else 0.0,
@@ -135,7 +135,7 @@ def markdown(rows, times):
             row = rows[name]
             gap = row["open_gap_tokens"]
             lines.append(
-                f"| {shown(name)} | {row['decisions']:,} | {row['proved_share']:.2%} | {row['tally'].get('open', 0)} "
+                f"| {shown(name)} | {row['decisions']:,} | {row['closed_share']:.2%} | {row['tally'].get('open', 0)} "
                 f"| {gap['total']:,}, {gap['mean']:,.0f}, {gap['max']:,} "
                 f"| {clock['p50_ms']:.2f} | {clock['p90_ms']:.1f} "
                 f"| {clock['p99_ms']:.0f} | {clock['max_ms']:,.0f} "

@@ -23,7 +23,7 @@ from lbopt.studies.scaling.fleet import FleetTheory
 COLUMNS = [
     *("policy", "G", "B", "p", "s_max", "imbalance_tokens", "standard_error", "steps", "fcfs_exact_tokens"),
     *("levelled_law_tokens", "improvement", "floor", "onset_slots", "admitted_prompt_tokens", "wait_mean_steps"),
-    *("wait_max_steps", "proved_share"),
+    *("wait_max_steps", "closed_share"),
 ]
 
 

@@ -110,7 +110,7 @@ def test_fcfs_costs_what_its_law_says() -> None:
         assert one.improvement == pytest.approx(one.fleet.fcfs / one.mean.mean)
         assert one.mean.steps == 60 * batch_steps(0.4)
         assert one.admitted_prompt == pytest.approx(2.5, rel=0.05)  # whoever comes first has no say in sizes
-        assert one.proved_share is None
+        assert one.closed_share is None
 
 
 @pytest.mark.jit
@@ -169,4 +169,4 @@ def test_decisions_that_nobody_proved_are_counted(proved: int, says: str | None,
             "cells with decisions that were not proved optimal within 0.02 s: 4; the largest share is "
             f"{says}, bf-io at G = 2, B = 2"
         ]
-    assert outcome.cells[0].proved_share == proved / 10
+    assert outcome.cells[0].closed_share == proved / 10

@@ -107,7 +107,7 @@ class Entry:
 
     @property
     def status(self) -> str:
-        """Return "proved", "claimed" or "open"; see `Record.status`."""
+        """Return "proved", "searched", "claimed" or "open"; see `Record.status`."""
         return self.record.status
 
     @classmethod

@@ -77,11 +77,11 @@ class Record:
 
     @property
     def status(self) -> str:
-        """Whether the best value is "proved" or "claimed" to be the optimum, or the question is "open"."""
+        """How sure the optimum is: "proved", "searched" (the search says so, unchecked), "claimed" or "open"."""
         if self.best is None:
             return "open"
         if self.best == self.bound:
-            return "proved"
+            return "searched" if self.proof == "search" else "proved"
         return "claimed" if self.best == self.claimed_bound else "open"
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Record:
     @property
     def settled(self) -> bool:
         """Whether the optimum is proved in a way that others can check or repeat."""
-        return self.status == "proved" and self.proof != "search"
+        return self.status == "proved"
 
     @classmethod
     def from_dict(cls, data: Any, *, source: str) -> Record:

@@ -4,6 +4,6 @@ from lbopt.solvers.certificates.conditioned import check_conditioned
 from lbopt.solvers.certificates.few_workers import refuted
 from lbopt.solvers.certificates.format import Certificate
 from lbopt.solvers.certificates.kinds import KINDS, check
-from lbopt.solvers.certificates.writer import priced_envelopes
+from lbopt.solvers.certificates.writer import ContradictedError, priced_envelopes
 
-__all__ = ["KINDS", "Certificate", "check", "check_conditioned", "priced_envelopes", "refuted"]
+__all__ = ["KINDS", "Certificate", "ContradictedError", "check", "check_conditioned", "priced_envelopes", "refuted"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lbopt.exceptions import CertificateError
+from lbopt.solvers.allowance import spend
 
 #: Steps that the exact search of all patterns of one evaluation may take: some seconds.
 _STEPS = 4_000_000
@@ -87,6 +88,7 @@ class Patterns:
         enough
             A value; a bound that does not exceed it need not be exact.
         """
+        spend(100)
         total = sum(n * price for n, price in zip(self.copies, prices, strict=True))
         problems = []
         for offer in self.offers:
@@ -256,6 +258,8 @@ class _Case:
         while stack:
             c, rest, value, hope, rooms, repeated = stack.pop()
             steps[0] -= 1
+            if steps[0] % 1_000 == 0:
+                spend(2_000)
             if steps[0] < 0:
                 raise TooLongError("the patterns of its workers take too long to be checked")
             if c >= len(rows) or (found is not None and hope + rest * reduced[c] <= found):

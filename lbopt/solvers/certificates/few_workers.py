@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.solvers.allowance import spend
 from lbopt.solvers.recount import Numbers
 
 Ints = NDArray[np.int64]
@@ -89,6 +90,7 @@ class _Enumeration:
         return sums
 
     def _spend(self, count: int) -> None:
+        spend(20 + count // 50)
         self.patience -= count
         if self.patience < 0:
             raise _OutOfPatienceError

@@ -44,9 +44,7 @@ def check(problem: StepProblem, certificate: Certificate) -> int:
         return bounds["objective"]
     if certificate.kind == "priced-conditions":
         raise CertificateError("a certificate of kind 'priced-conditions' is of a problem under conditions")
-    p = recount.Numbers(
-        problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), problem.must_admit.tolist()
-    )
+    p = recount.Numbers.of(problem)
     own = recount.digest(p)
     if certificate.problem_digest != own:
         raise CertificateError(f"it is of problem {certificate.problem_digest!s:.12}…, not {own:.12}…")

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lbopt.exceptions import CertificateError
+from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates.profits import BestProfits
 
 
@@ -94,6 +95,7 @@ class Patterns:
 
     def _expand(self, pattern: tuple[int, ...], room: int, missing: int, profit: int) -> None:
         """Put all ways to take one more request, of the last class at most, into the heap."""
+        spend(10)
         table = self._table
         end = int(np.searchsorted(table.sizes, room, side="right"))
         copies = 0

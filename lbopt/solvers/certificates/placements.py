@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbopt.exceptions import CertificateError
+from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates.best_profits import Place, best_profits, refined
 from lbopt.solvers.certificates.priced_body import Placement, Refuted, Tree
 from lbopt.solvers.certificates.profits import BestProfits
@@ -93,6 +94,7 @@ class PlacementWalk:
             if not cases:
                 raise CertificateError(f"the tree is complete after {number} records, but it has {len(tree)}")
             case = cases.pop()
+            spend(100)
             if isinstance(record, Refuted):
                 if case is not None:
                     self._check_refuted(case, record, number)

@@ -18,6 +18,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates.cardinality_table import CardinalityTable, Integers
 from lbopt.solvers.certificates.step import SizeClasses, extreme_total
 
@@ -126,6 +127,8 @@ class BestProfits:
         self._exact_table = work <= _TABLE_WORK[self.kind.kind]
         if not self._exact_table:
             self.step *= 1 + work // _COARSE_WORK[self.kind.kind]
+            work = _COARSE_WORK[self.kind.kind]
+        spend(100 + (work // 1_000 if self.kind.kind == "i" else work // 10))
         coarse, tops = [size // self.step for size in sizes], [room // self.step for room in rooms]
         return CardinalityTable(coarse, counts, self.profits, tops, self._none)
 

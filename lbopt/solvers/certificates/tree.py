@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lbopt.exceptions import CertificateError
+from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates.pattern_list import PatternList
 from lbopt.solvers.certificates.patterns import Found, Patterns
 from lbopt.solvers.certificates.priced_body import Branch, Dead, Pattern, Tree
@@ -86,6 +87,7 @@ class TreeWalk:
         decided: set[int] = set()
         budget = self._budget
         for number, record in enumerate(tree):
+            spend(20)
             if number and not path:
                 raise CertificateError(f"the tree is complete after {number} records, but it has {len(tree)}")
             if isinstance(record, Dead):

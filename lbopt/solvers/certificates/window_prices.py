@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lbopt.exceptions import CertificateError
+from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates.format import fields, items, whole
 from lbopt.solvers.recount import Numbers
 
@@ -153,6 +154,7 @@ class _Priced:
 
     def bound(self, prices: _Prices, node: dict[int, Limits]) -> int | None:
         """Return a cost that nothing in the node is below; None where a worker has no set at all."""
+        spend(50 + len(self.pool.counts) * len(self.pool.work) // 5)
         value = self._fixed(prices)
         for g, count in enumerate(self.pool.counts):
             if count:

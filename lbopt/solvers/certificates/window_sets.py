@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lbopt.exceptions import CertificateError
+from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates.window_box import WindowBox
 
 #: Steps before the check gives up.
@@ -40,6 +41,8 @@ def has_sets(box: WindowBox) -> bool:
         """Take r requests with this total out of `avail`, in every way, and put them back."""
         nonlocal steps
         steps += 1
+        if steps % 1_000 == 0:
+            spend(1_000)
         if steps > _PATIENCE:
             raise CertificateError("whether its sets exist takes too long to find out")
         if r == 0:

@@ -34,6 +34,7 @@ from __future__ import annotations
 from typing import Any
 
 from lbopt.exceptions import CertificateError
+from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates.format import fields, items, refuse_many_slots, shown, whole
 from lbopt.solvers.certificates.window_box import WindowBox
 from lbopt.solvers.certificates.window_pool import WindowPool
@@ -73,6 +74,7 @@ def check_window(p: Numbers, bound: int, body: dict[str, Any]) -> None:
     for number, record in enumerate(tree):
         if not waiting:
             raise CertificateError(f"the tree is complete after {number} records, but it has {len(tree)}")
+        spend(100)
         box = waiting.pop()
         try:
             waiting += reversed(_children(record, box, checker))

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from lbopt.exceptions import CertificateError
 from lbopt.solvers.certificates.format import Certificate
 
 #: (first envelope, last envelope, index of the price vector, records of the tree in preorder or None)
 NodeRow = tuple[int, int, int, Sequence[dict[str, Any]] | None]
+
+
+class ContradictedError(CertificateError):
+    """Something below the bound was found, so there is no proof of it."""
 
 
 def priced_envelopes(

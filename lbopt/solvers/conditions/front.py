@@ -12,6 +12,7 @@ from lbopt.model.integers import IntArray
 from lbopt.model.paced_numbers import PacedNumbers, paced_numbers
 from lbopt.solvers.brute_force import LEAF_LIMIT
 from lbopt.solvers.budget import Budget
+from lbopt.solvers.checked import checked_outcome
 from lbopt.solvers.conditions.decision import Bound, Decision, Outcome
 from lbopt.solvers.conditions.exhaustion import exhausted, leaf_estimate, too_deep
 from lbopt.solvers.conditions.explain import reason, without_reason
@@ -35,7 +36,9 @@ _FURTHER_LEAVES, _FURTHER_SECONDS = 1 << 19, 10.0
 MOST_LOADS = 1 << 24
 
 
-def solve_under_conditions(problem: StepProblem, solver: str, hint: IntArray | None, budget: Budget) -> Result:
+def solve_under_conditions(
+    problem: StepProblem, solver: str, hint: IntArray | None, budget: Budget, *, check: bool = True
+) -> Result:
     """Return the best decision of a problem that has conditions, and what proves it.
 
     Parameters
@@ -48,6 +51,8 @@ def solve_under_conditions(problem: StepProblem, solver: str, hint: IntArray | N
         int64 (N,), a feasible assignment; the answer is never worse. None for none.
     budget
         Time, seed and what else ends a solve.
+    check
+        Whether what the search proves is checked before it is called proved.
 
     Raises
     ------
@@ -63,11 +68,11 @@ def solve_under_conditions(problem: StepProblem, solver: str, hint: IntArray | N
         )
     searches = solver == "search" or (solver == "exact" and problem.num_requests > _MOST_EXHAUSTED)
     outcome = _searched(problem, hint, budget) if searches else None
-    if outcome is not None and outcome.best is not None and outcome.stop != "memory":
-        return _result(problem, outcome, budget.seconds)
-    numbers = paced_numbers(problem)
     if outcome is not None and outcome.best is not None:
-        return _result(problem, _taken_further(numbers, outcome, budget), budget.seconds)
+        if outcome.stop == "memory":
+            outcome = _taken_further(paced_numbers(problem), outcome, budget)
+        return _result(problem, checked_outcome(problem, outcome, budget.limits, check=check), budget)
+    numbers = paced_numbers(problem)
     why_not = reason(numbers)
     if why_not is not None:
         raise InfeasibleDecisionError(why_not)
@@ -76,9 +81,15 @@ def solve_under_conditions(problem: StepProblem, solver: str, hint: IntArray | N
         outcome = _answered(numbers, solver, hint, budget)
     if outcome.stop == "infeasible":
         own = outcome.solver in ("exact", "brute-force")
-        by = "proved by prices" if refuted else "found by exhaustion" if own else f"as {outcome.solver} claims"
+        by = (
+            "as the search by prices says"
+            if refuted
+            else "found by exhaustion"
+            if own
+            else f"as {outcome.solver} claims"
+        )
         raise InfeasibleDecisionError(without_reason(numbers, by))
-    return _result(problem, outcome, budget.seconds)
+    return _result(problem, checked_outcome(problem, outcome, budget.limits, check=check), budget)
 
 
 def _searched(problem: StepProblem, hint: IntArray | None, budget: Budget) -> Outcome | None:
@@ -236,7 +247,7 @@ def _auto(numbers: PacedNumbers, leaves: int | None) -> tuple[str, ConditionsPro
     return max(ready, key=lambda one: one.largest_safe_total or 0).name, program
 
 
-def _result(problem: StepProblem, outcome: Outcome, seconds: float) -> Result:
+def _result(problem: StepProblem, outcome: Outcome, budget: Budget) -> Result:
     conditions = problem.conditions
     assert conditions is not None, "the caller has asked"
     best, bounds = outcome.best, outcome.bounds
@@ -249,7 +260,8 @@ def _result(problem: StepProblem, outcome: Outcome, seconds: float) -> Result:
     )
     stop = outcome.stop
     if outcome.closed(problem) and stop != "interrupted":
-        stop = "proved" if all(bound.proof in PROVED_BY for bound in bounds) else "claimed"
+        proofs = {bound.proof for bound in bounds}
+        stop = "proved" if proofs <= {*PROVED_BY} else "searched" if proofs <= {*PROVED_BY, "search"} else "claimed"
     elif stop == "done":  # the solver says that it was done, with a bound below what it reached
         stop = "claimed"
     return Result.of(
@@ -261,6 +273,6 @@ def _result(problem: StepProblem, outcome: Outcome, seconds: float) -> Result:
         proof=bounds[-1].proof,
         stop_reason=stop,
         solver=outcome.solver,
-        seconds=seconds,
-        evidence=outcome.evidence if any(bound.proof == "certificate" for bound in bounds) else None,
+        seconds=budget.seconds,
+        evidence=outcome.evidence if any(bound.proof in ("certificate", "search") for bound in bounds) else None,
     )

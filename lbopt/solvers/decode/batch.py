@@ -99,4 +99,4 @@ class DecodePlacement:
         """How sure the optimum is, as in `policies.ledger.STANDINGS`."""
         if not self.optimal:
             return "open"
-        return "claimed" if self.proof.startswith("claimed:") else "proved"
+        return "claimed" if self.proof.startswith("claimed:") else "searched" if self.proof == "search" else "proved"

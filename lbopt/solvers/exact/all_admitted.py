@@ -63,7 +63,8 @@ _PRICE_SLICE = 5_000
 class SearchState:
     """The search as it goes on: the best assignment and bound so far, and where the bound comes from.
 
-    `cost` and `bound` are in tokens; `proof` is as in `Result`; `work` is about in microseconds.
+    `cost` and `bound` are in tokens; `work` is about in microseconds. `proof` is "elementary-bound", "certificate" or
+    "enumeration", the last two being the search's own word.
     """
 
     problem: StepProblem
@@ -137,7 +138,7 @@ def place_all(problem: StepProblem, limits: Limits) -> Generator[SearchState, No
         if few.assignment is not None:
             take(few.assignment)
         if cost_at(few.bound) > known.bound:
-            known.bound, known.proof = cost_at(few.bound), "exhaustion"
+            known.bound, known.proof = cost_at(few.bound), "enumeration"
         return few.done or given_up
 
     def fill(turn: int) -> Generator[None, None, bool]:

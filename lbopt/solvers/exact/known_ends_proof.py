@@ -17,6 +17,7 @@ from lbopt.kernels.known_ends.state import OPEN, STUCK, Prices
 from lbopt.kernels.known_ends.tree import BRANCHED
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
+from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates import Certificate
 from lbopt.solvers.exact.known_ends import KnownEnds
 from lbopt.solvers.exact.known_ends_ascent import unpacked
@@ -80,6 +81,7 @@ class _Writer:
         while state == OPEN:
             if len(records) >= _RECORDS:
                 raise CertificateError(f"the proof needs a tree of more than {len(records)} records; it is not written")
+            spend(100)
             state = tree.advance(_NODE)
             if state == STUCK:
                 raise CertificateError("the tree cannot be grown to its end; the proof is not written")

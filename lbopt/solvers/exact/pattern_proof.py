@@ -12,6 +12,7 @@ import numpy as np
 
 from lbopt.exceptions import CertificateError
 from lbopt.model.integers import IntArray
+from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates.writer import branch, dead
 
 
@@ -67,6 +68,7 @@ class PatternTree:
     def _visit(self, budget: int, undecided: set[int], out: list[dict[str, Any]]) -> None:
         if len(out) > self.most:
             raise CertificateError(f"the proof needs a tree of more than {self.most} records; it is not written down")
+        spend(20 + self.loss.size // 50)
         viable = (self.avail[self.items] >= self.copies).all(axis=1) & (self.loss <= budget)
         least: dict[int, int] = {}
         for w in undecided:

@@ -23,8 +23,9 @@ from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.state import EXACT, NONE, WAITS
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
+from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates import Certificate, priced_envelopes
-from lbopt.solvers.certificates.writer import NodeRow, placement, refuted
+from lbopt.solvers.certificates.writer import ContradictedError, NodeRow, placement, refuted
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.pattern_proof import PatternTree
 from lbopt.solvers.exact.search import ExactAnswer
@@ -166,6 +167,7 @@ class _Writer:
 
     def _evaluate(self, which: int, M: int) -> int:
         self.evaluations += 1
+        spend(5 + self.step.load.size // 3)
         if self.evaluations > _EVALUATIONS:
             raise CertificateError(f"the proof needs more than {_EVALUATIONS} evaluations; it is not written down")
         self.search.price[: self.step.v.size] = self.prices[which]
@@ -182,6 +184,7 @@ class _Writer:
 
     def _solve(self, M: int) -> None:
         """Find the best prices at M anew."""
+        spend(1_000)
         search, step = self.search, self.step
         search.price[: step.v.size] = self.prices[0] if self.prices else step.floor
         reset_master(self.decision.masters.whole, step.n, step.load.size, 2.0 * M + 1.0)
@@ -242,6 +245,7 @@ class _Writer:
 
     def _patterns(self, M: int, which: int, most: int) -> list[dict[str, Any]]:
         search, step = self.search, self.step
+        spend(1_000)
         tokens = self._evaluate(which, M)
         budget = tokens - self.scale * self._needed(M)
         rows = int(list_all(step, search, M, budget, LONGEST))
@@ -274,6 +278,7 @@ class _Writer:
             if undecided(step, search, tree, 0) or len(closed) == most:
                 del self.prices[known_prices:]
                 return None
+            spend(100)
             if j < 0:
                 continue
             self.prices.append(search.best_price[: step.v.size].copy())
@@ -285,7 +290,7 @@ class _Writer:
             record = refuted(prices) if k < 0 else placement(k, prices, WAITS in places, workers)
             closed[j] = record, below
         if search.known.cost < self.bound:
-            raise CertificateError(f"an assignment of cost {search.known.cost} was found, below {self.bound}")
+            raise ContradictedError(f"an assignment of cost {search.known.cost} was found, below {self.bound}")
         records, waiting = [], [0]
         while waiting:
             record, below = closed[waiting.pop()]

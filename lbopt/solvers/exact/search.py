@@ -59,7 +59,8 @@ class ExactAnswer:
     prices, envelopes, scale
         int64 (P, K) and (P,): the prices found and the envelopes they were found at, in 1/scale tokens.
     proof
-        Where the bound comes from, as in `Result`.
+        Where the bound comes from: "elementary-bound", or what `lbopt.solvers.checked` checks, "certificate" or
+        "enumeration".
     """
 
     assignment: IntArray | None

@@ -15,6 +15,7 @@ from lbopt.kernels.windows.nodes import take
 from lbopt.kernels.windows.state import CUTS
 from lbopt.kernels.windows.tree import BY_CLASS, BY_TOTAL, NO_BOX, NO_CUT, NO_POINT, NO_SETS, NOT_CHEAPER, begin, visit
 from lbopt.model import StepProblem
+from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates import Certificate
 from lbopt.solvers.exact.windows import WindowDecision
 
@@ -58,6 +59,7 @@ class _Writer:
         while progress.open_nodes > 0:
             if len(records) >= _RECORDS or progress.open_nodes + 3 > nodes.bounds.size:
                 raise CertificateError(f"the proof needs a tree of more than {len(records)} records; it is not written")
+            spend(50)
             lb = take(progress, nodes, search.box, int(progress.open_nodes) - 1)
             before = int(progress.open_nodes)
             outcome = visit(self.window, search, int(lb))

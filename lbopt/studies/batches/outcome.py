@@ -29,7 +29,7 @@ class JudgedBatch:
 
     @property
     def straggler_standing(self) -> str:
-        """How sure the least straggler is: "proved", "claimed" by a solver, or "open"."""
+        """How sure the least straggler is: "proved", "claimed" by a solver, or "open" (unchecked searches too)."""
         return _standing(self.placement.optimal, self.placement.proof)
 
     @property
@@ -133,6 +133,6 @@ class BatchesOutcome(Displayed):
 
 
 def _standing(closed: bool, proof: str) -> str:
-    if not closed:
+    if not closed or proof == "search":
         return "open"
     return "claimed" if proof.startswith("claimed:") else "proved"

@@ -7,7 +7,7 @@ from typing import Any
 
 from lbopt.exceptions import CertificateError
 from lbopt.instances.library import Entry
-from lbopt.solvers import Result, elementary_bound, solve
+from lbopt.solvers import PROVED_BY, Result, elementary_bound, solve
 from lbopt.solvers.registry import compiled
 from lbopt.studies.library.knowledge import CERTIFICATE_SECONDS, contradiction_of
 from lbopt.studies.library.patience import certificate_within
@@ -88,7 +88,7 @@ def compared(entry: Entry, result: Result) -> Attempt:
         news = f"{result.objective} instead of {known}"
     elif result.proved and entry.status != "proved":
         news = f"proved optimal, {entry.status} so far"
-    elif result.bound > entry.bound and result.proof is not None and not result.proof.startswith("claimed"):
+    elif result.bound > entry.bound and result.proof in PROVED_BY:
         news = f"proved bound {result.bound} instead of {entry.bound}"
     return Attempt(entry=entry, result=result, verdict=verdict, news=news)
 

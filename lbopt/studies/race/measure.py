@@ -72,7 +72,13 @@ def _by_solve(problem: StepProblem, solver: str, time_limit: float, seed: int) -
     assert result.assignment is not None, "solve starts from a greedy placement"
     return {
         "answered_by": result.solver,
-        "status": "proved" if result.proved else "claimed" if result.status == "optimal" else "open",
+        "status": "open"
+        if result.status != "optimal"
+        else "proved"
+        if result.proved
+        else "searched"
+        if result.proof == "search"
+        else "claimed",
         "value": result.objective,
         "bound": result.bound,
         "barrier": barrier_total(problem, result.assignment),

@@ -7,13 +7,14 @@ from typing import Any
 
 from lbopt.runner import Row
 
-#: How a run ended. "proved": value and bound meet, and the bound is lbopt's own. "claimed": the solver says so and
-#: nobody has checked. "open": the solver did not come to an end within the limit, or to one where value and bound are
-#: apart. "refuted": a placement is known that its bound excludes. "failed": no answer. "missing": not run yet.
-STATUSES = ("proved", "claimed", "open", "refuted", "failed", "missing")
+#: How a run ended. "proved": value and bound meet, and the bound is lbopt's own and checked. "searched": it is the word
+#: of lbopt's search, and the time was not enough to check it. "claimed": the solver says so and nobody has checked.
+#: "open": the solver did not come to an end within the limit, or to one where value and bound are apart. "refuted": a
+#: placement is known that its bound excludes. "failed": no answer. "missing": not run yet.
+STATUSES = ("proved", "searched", "claimed", "open", "refuted", "failed", "missing")
 
 #: Those that count as solved.
-CLOSED = ("proved", "claimed")
+CLOSED = ("proved", "searched", "claimed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

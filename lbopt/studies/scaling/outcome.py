@@ -15,7 +15,7 @@ from lbopt.studies.scaling.fleet import FleetTheory
 from lbopt.theory.chains.batch_means import ChainMean, batch_steps, chain_mean
 
 #: How the decisions of a solver-backed rule may stand.
-STANDINGS = ("proved", "claimed", "open")
+STANDINGS = ("proved", "claimed", "open", "searched")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +70,10 @@ class ScalingCell:
         return self.fleet.fcfs / self.mean.mean if self.mean.mean > 0 else math.inf
 
     @property
-    def proved_share(self) -> float | None:
-        """Share of the decisions that were proved optimal; None for rules that claim nothing."""
+    def closed_share(self) -> float | None:
+        """Share of the decisions that were proved, or called optimal by the search; None for rules without a search."""
         total = sum(self.tally.get(one, 0) for one in STANDINGS)
-        return self.tally.get("proved", 0) / total if total else None
+        return (self.tally.get("proved", 0) + self.tally.get("searched", 0)) / total if total else None
 
 
 @dataclass(slots=True, repr=False)

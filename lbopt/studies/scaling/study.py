@@ -19,16 +19,16 @@ def run_scaling(config: ScalingConfig, run: RunTasks) -> ScalingOutcome:
     for (policy, G, B), task in tasks.items():
         if task.key in stored.answers:
             outcome.cells.append(ScalingCell.of(policy, theory[G, B], stored.answers[task.key]))
-    unproved = {
-        (cell.policy, cell.fleet.G, cell.fleet.B): 1 - cell.proved_share
+    left_open = {
+        (cell.policy, cell.fleet.G, cell.fleet.B): 1 - cell.closed_share
         for cell in outcome.cells
-        if cell.proved_share is not None and cell.proved_share < 1
+        if cell.closed_share is not None and cell.closed_share < 1
     }
-    if unproved:
-        policy, G, B = max(unproved, key=unproved.__getitem__)
+    if left_open:
+        policy, G, B = max(left_open, key=left_open.__getitem__)
         outcome.notes.append(
-            f"cells with decisions that were not proved optimal within {config.time_limit:g} s: {len(unproved)}; the "
-            f"largest share is {100 * unproved[policy, G, B]:.3g} %, {policy} at G = {G}, B = {B}"
+            f"cells with decisions that the search left open after {config.time_limit:g} s: {len(left_open)}; the "
+            f"largest share is {100 * left_open[policy, G, B]:.3g} %, {policy} at G = {G}, B = {B}"
         )
     return outcome
 
