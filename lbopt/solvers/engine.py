@@ -80,6 +80,8 @@ class Answer:
         "leximax" where the engine established that its assignment is the leximax one, else "any".
     evidence
         What writes the certificate of the bound; None where there is no certificate.
+    holds
+        Checks the bound quickly where that is possible, and returns whether it is established; None for no such check.
     final
         Whether no other engine has to be asked.
     claimed
@@ -98,6 +100,7 @@ class Answer:
     stop: str
     tie: str = "any"
     evidence: Callable[[], Certificate] | None = None
+    holds: Callable[[], bool] | None = None
     final: bool = True
     claimed: bool = False
     trusted: bool = True
@@ -116,6 +119,7 @@ class Knowledge:
     reason: str = "refused"
     tie: str = "any"
     evidence: Callable[[], Certificate] | None = None
+    holds: Callable[[], bool] | None = None
     final: bool = False
 
     @property
@@ -193,6 +197,7 @@ def join(known: Knowledge, engine: Engine, answer: Answer) -> Knowledge:
             reason="proved" if answer.stop == "done" else answer.stop,
             tie=answer.tie,
             evidence=answer.evidence,
+            holds=answer.holds,
             final=answer.final,
         )
         # A search may be cut off when all that was missing is the look at what it has.

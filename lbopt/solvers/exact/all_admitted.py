@@ -34,6 +34,7 @@ from lbopt.model.floors import slots_in_use
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS, Balancing
+from lbopt.solvers.exact.closures import Closures
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.packing import Packing
 from lbopt.solvers.exact.workspace import fits_memory
@@ -262,6 +263,13 @@ def kept_prices(known: SearchState) -> tuple[IntArray, IntArray, int] | None:
     kept = min(int(known.prices.known.prices), known.prices.bank.shape[0])
     K = known.decision.step.v.size
     return known.prices.bank[:kept, :K].copy(), known.prices.bank_at[:kept].copy(), known.decision.scale
+
+
+def closures_of(known: SearchState) -> Closures | None:
+    """Return why the ranges of the search by prices are closed, where prices alone close them."""
+    if known.prices is None or known.decision is None:
+        return None
+    return Closures.of(known.decision.step, known.prices, known.bound)
 
 
 class _FewWorkers:

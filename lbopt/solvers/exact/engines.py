@@ -99,6 +99,7 @@ class _OwnEngine(ABC):
             stop="interrupted" if ending == "interrupted" else found.stop,
             tie="leximax" if ending == "done" else "any",
             evidence=partial(self._certificate, found) if found.proof == "certificate" else None,
+            holds=partial(self._holds, found),
         )
 
     def answer(self) -> Answer:
@@ -120,6 +121,10 @@ class _OwnEngine(ABC):
     @abstractmethod
     def _most_even(self, found: ExactAnswer, optimum: IntArray, limits: Limits) -> tuple[IntArray, str]:
         """Return the optimum with the most even loads, and how the search for it ended."""
+
+    def _holds(self, found: ExactAnswer) -> bool:
+        """Return whether the checker's kernels accept what the search wrote down; False where that is not settled."""
+        return False
 
     @abstractmethod
     def _certificate(self, found: ExactAnswer) -> Certificate:
@@ -146,6 +151,9 @@ class Steps(_OwnEngine):
 
     def _certificate(self, found: ExactAnswer) -> Certificate:
         return written_proof(self.problem, found)
+
+    def _holds(self, found: ExactAnswer) -> bool:
+        return found.closures is not None and found.closures.hold(self.problem)
 
 
 class AllAdmitted(Steps):

@@ -14,8 +14,9 @@ from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.elementary import elementary_bound
-from lbopt.solvers.exact.all_admitted import SearchState, kept_prices, place_all
+from lbopt.solvers.exact.all_admitted import SearchState, closures_of, kept_prices, place_all
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS
+from lbopt.solvers.exact.closures import Closures
 from lbopt.solvers.exact.cold_start import balanced_start, is_cold
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.tie_orders import canonical
@@ -61,6 +62,8 @@ class ExactAnswer:
     proof
         Where the bound comes from: "elementary-bound", or what `lbopt.solvers.checked` checks, "certificate" or
         "enumeration".
+    closures
+        Why the ranges of a search by prices are closed, where prices alone close them; else None.
     """
 
     assignment: IntArray | None
@@ -71,6 +74,7 @@ class ExactAnswer:
     envelopes: IntArray | None = None
     scale: int = 1
     proof: str = "certificate"
+    closures: Closures | None = None
 
 
 def search_exactly(
@@ -234,6 +238,7 @@ def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAn
         prices=search.bank[:kept, : decision.step.v.size].copy(),
         envelopes=search.bank_at[:kept].copy(),
         scale=decision.scale,
+        closures=Closures.of(decision.step, search, cost) if stop == "done" else None,
     )
 
 
@@ -316,4 +321,5 @@ def search_all_admitted(problem: StepProblem, best: int | None, limits: Limits) 
         envelopes=envelopes,
         scale=scale,
         proof=known.proof,
+        closures=closures_of(known) if known.done and known.proof == "certificate" else None,
     )
