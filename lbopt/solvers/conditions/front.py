@@ -144,6 +144,9 @@ def _answered(numbers: PacedNumbers, solver: str, hint: IntArray | None, budget:
                 f"exhaustion would visit {much}; brute-force accepts {LEAF_LIMIT:.1g}: choose another solver"
             )
         return _by_exhaustion(numbers, best, budget, name)
+    unheard = budget.limits.effort is not None or budget.limits.cancel is not None
+    if solver in OWN and unheard and budget.time_limit is None:  # another solver hears a limit of time alone
+        budget = Budget(_FURTHER_SECONDS, budget.seed)
     return minimised(program or formulate_conditions(numbers), name, best, budget)
 
 
