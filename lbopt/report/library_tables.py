@@ -45,7 +45,7 @@ def list_table(entries: Sequence[Entry]) -> Table:
     }
     return Table(
         title=f"{len(entries)} entries of the instance library",
-        caption=", ".join(f"{count} {status}" for status, count in counts.items())
+        caption=", ".join(f"{count} {status}" for status, count in counts.items() if count or status != "searched")
         + "; a bound is proved by lbopt itself, a claimed optimum is the word of a solver.",
         headers=_HEADERS,
         rows=rows,

@@ -12,10 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbopt.kernels.checking.priced import ANY, holds
-from lbopt.kernels.search.state import Search, Step
+from lbopt.kernels.search.state import RANGE, Search, Step
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.certificates import Certificate, priced_envelopes
+from lbopt.solvers.exact.workspace import what_is_known
+
+#: Fields of a range, and the places of its first envelope, its last one and its reason among them.
+_FIELDS = RANGE.names or ()
+_NODE = [_FIELDS.index(name) for name in ("first", "beyond", "reason")]
 
 #: No number of a check is larger, so that none overflows.
 _LARGEST = 1 << 61
@@ -58,29 +63,21 @@ class Closures:
         bound
             What it proved, tokens.
         """
-        count, found, ring = int(search.known.ranges), int(search.known.prices), search.bank.shape[0]
-        first, beyond = search.ranges.first[:count], search.ranges.beyond[:count]
-        end = (bound - 1 + step.total + step.most) // step.workers
-        chosen = np.flatnonzero((first <= end) & (first <= beyond))
-        if step.least == step.most and chosen.size:  # an envelope closes all below it
-            chosen = chosen[[first[chosen].argmax()]]
-        if bound <= 0:  # no cost is below 0
-            chosen = chosen[:0]
-        elif found == 0 and chosen.size:
-            return None
-        number = search.ranges.reason[chosen] - 1
-        rows = np.where(number < ring, number, 1 + (number - 1) % (ring - 1))
-        rows[(number < 0) | ((number > 0) & (number <= found - ring))] = ANY
-        nodes = np.stack([first[chosen], beyond[chosen], rows], axis=1)
-        if step.least == step.most:
+        known, ring, K = what_is_known(search), search.bank.shape[0], step.v.size
+        found = known.prices
+        nodes = np.asarray(search.ranges)[: known.ranges].view(np.int64).reshape(-1, len(_FIELDS))[:, _NODE]
+        end = (bound - 1 + step.total + step.most) // step.workers if bound > 0 else -1  # no cost is below 0
+        nodes = nodes[(nodes[:, 0] <= end) & (nodes[:, 0] <= nodes[:, 1])]
+        nodes = nodes[np.argsort(nodes[:, 0], kind="stable")]
+        if step.least == step.most:  # an envelope closes all below it
+            nodes = nodes[-1:]
             nodes[:, 0] = 0
-        K = step.v.size
-        return cls(
-            bound,
-            int(step.scale),
-            search.bank[: min(found, ring), :K].copy(),
-            nodes[np.argsort(nodes[:, 0], kind="stable")],
-        )
+        if found == 0 and nodes.size:
+            return None
+        number = nodes[:, 2] - 1
+        lost = (number < 0) | ((number > 0) & (number <= found - ring))
+        nodes[:, 2] = np.where(lost, ANY, np.where(number < ring, number, 1 + (number - 1) % (ring - 1)))
+        return cls(bound, int(step.scale), search.bank[: min(found, ring), :K].copy(), nodes)
 
     def hold(self, problem: StepProblem) -> bool:
         """Return whether the log proves its bound, by the kernels of the checker; False where that is not settled."""
