@@ -18,6 +18,7 @@ _EXPERTS, _BUSY, _PERCENT = numbers.fixed(4), numbers.fixed(3), numbers.fixed(3,
 PROOFS = {
     "mean": "mean load",
     "heaviest": "heaviest expert",
+    "elementary-bound": "elementary bound",
     "certificate": "certificate",
     "exhaustion": "exhaustion",
     "within": "nearness to a bound",

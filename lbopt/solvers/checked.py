@@ -26,8 +26,8 @@ _LOG = logging.getLogger(__name__)
 #: Work that writing and checking may take, about microseconds. It limits both where no time limit does.
 LARGEST = 20_000_000
 
-#: Subsets that the checker's own enumeration of few requests may look at: some tenths of a second.
-SUBSETS = 2_000_000
+#: Subsets that the checker's own enumeration of few requests may look at: some seconds.
+SUBSETS = 20_000_000
 
 #: Origins of a bound that are a search's word until they are checked.
 SEARCHED = ("certificate", "enumeration")
@@ -51,13 +51,7 @@ def checked(known: Knowledge, limits: Limits) -> Knowledge:
         with allowing(LARGEST, limits.stopped):
             return _by_enumeration(known) if known.proof == "enumeration" else _by_certificate(known)
     except ContradictedError as error:
-        _LOG.error(
-            "the search was wrong on problem %s: %s; this is a defect of lbopt", known.problem.digest[:12], error
-        )
-        bound = elementary_bound(known.problem)
-        return replace(
-            known, bound=bound, proof="elementary-bound", reason="contradicted", tie="any", evidence=None, final=True
-        )
+        return _contradicted(known, error)
     except (CertificateError, SpentError):  # too long to be written, or to be checked
         return unchecked(known)
     except KeyboardInterrupt:  # the answer is there, and only its check is not
@@ -74,7 +68,18 @@ def unchecked(known: Knowledge) -> Knowledge:
     """
     if known.proof not in SEARCHED:
         return known
+    if known.value is not None and known.bound is not None and known.bound > known.value:
+        return _contradicted(known, f"{known.value} is reached, and its bound is {known.bound}")
     return replace(known, proof="search", reason="searched" if known.reason == "proved" else known.reason)
+
+
+def _contradicted(known: Knowledge, why: object) -> Knowledge:
+    """Return what is known without the bound of a search that was wrong."""
+    _LOG.error("the search was wrong on problem %s: %s; this is a defect of lbopt", known.problem.digest[:12], why)
+    bound = elementary_bound(known.problem)
+    return replace(
+        known, bound=bound, proof="elementary-bound", reason="contradicted", tie="any", evidence=None, final=True
+    )
 
 
 def checked_outcome(problem: StepProblem, outcome: Outcome, limits: Limits, *, check: bool) -> Outcome:

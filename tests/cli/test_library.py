@@ -37,7 +37,7 @@ def test_list_shows_every_entry(type_in):
     assert code == 0
     for name in library.names():
         assert re.search(rf"^{name} ", shown, re.MULTILINE)
-    assert re.search(r"\d+ proved, \d+ claimed, \d+ open", shown)
+    assert re.search(r"\d+ proved, \d+ searched, \d+ claimed, \d+ open", shown)
 
 
 def test_list_as_json_has_the_same_numbers(type_in):

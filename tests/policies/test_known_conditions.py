@@ -18,6 +18,7 @@ from lbopt.model import Conditions, Fleet, StepProblem, rank
 from lbopt.policies import Memory, Observation, make_policy
 from lbopt.policies.decide import decide
 from lbopt.policies.known_conditions import paces_of, under_what_is_known
+from lbopt.policies.ledger import STANDINGS
 from lbopt.simulator import ClosedLoop, Detail, SimulationSetting, TraceTimes, simulate
 from lbopt.solvers import solve
 from lbopt.solvers.conditions.greedy import greedy_under_conditions
@@ -183,7 +184,7 @@ def test_decisions_are_those_of_the_conditions(seed):
     problem = StepProblem.now(loads, free, sizes).under(conditions)
     best = solve(problem, "brute-force")
     assert rank(problem, placed, None) == rank(problem, best.assignment, None)
-    assert policy.ledger.standing == [0], "proved"
+    assert STANDINGS[policy.ledger.standing[0]] in ("proved", "searched") and len(policy.ledger) == 1
 
 
 # ---------------------------------------------------------------------- in runs

@@ -166,7 +166,7 @@ def test_decisions_that_nobody_proved_are_counted(proved: int, says: str | None,
         assert outcome.notes == []
     else:
         assert outcome.notes == [
-            "cells with decisions that were not proved optimal within 0.02 s: 4; the largest share is "
+            "cells with decisions that the search left open after 0.02 s: 4; the largest share is "
             f"{says}, bf-io at G = 2, B = 2"
         ]
     assert outcome.cells[0].closed_share == proved / 10

@@ -8,9 +8,6 @@ fill     `balance.Balancing`: finds loads at the mean, rounded up; proves by rea
 few      `kernels.partition.few_workers`: enumeration, for few requests on few workers.
 prices   the search of `lbopt.kernels.search`, which also serves where requests wait.
 
-Slots that nothing better than the best placement can use are taken away first, where half of those that would stay
-empty go: with as many slots as requests the methods would look at what cannot be.
-
 Where `few` can be used it goes first. Where workers get few requests `pack` does, and prices look for a better bound
 after it. Else the order depends on how many placements at the bound are to be expected: with c_g requests on worker g
 there are U! / prod c_g! placements, and G - 1 loads have to hit a window of slack + 1 tokens out of a few standard
@@ -30,7 +27,6 @@ from lbopt.kernels.partition.few_workers import BUDGET, FOUND, MOST_REQUESTS, MO
 from lbopt.kernels.search.state import OPEN as UNDECIDED
 from lbopt.kernels.search.state import PROVED, Search
 from lbopt.model import StepProblem, objective
-from lbopt.model.floors import slots_in_use
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS, Balancing
@@ -113,21 +109,13 @@ def place_all(problem: StepProblem, limits: Limits) -> Generator[SearchState, No
         problem, balancing.assignment, objective(problem, balancing.assignment), bound, "elementary-bound"
     )
     yield known
-    while True:
-        for _ in first:
-            take(balancing.assignment)
-            known.work += SLICE_MICROSECONDS
-            yield known
+    for _ in first:
         take(balancing.assignment)
-        if known.done:
-            return
-        used = slots_in_use(base, slots, np.sort(sizes), (known.cost // unit + total) // G - 1)
-        empty, left = int(slots.sum()) - sizes.size, int(used.sum()) - sizes.size
-        if not 0 <= left <= empty // 2 < empty:
-            break
-        slots = used  # nothing better uses more of them
-        balancing = Balancing(base, slots, sizes, limits)
-        first = balancing.longest_first()
+        known.work += SLICE_MICROSECONDS
+        yield known
+    take(balancing.assignment)
+    if known.done:
+        return
     few = _FewWorkers.of(base, slots, sizes, balancing.bound, balancing.max_load)
     filling = balancing.fill_to_targets()
 

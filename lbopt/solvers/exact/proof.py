@@ -31,6 +31,9 @@ from lbopt.solvers.exact.pattern_proof import PatternTree
 from lbopt.solvers.exact.search import ExactAnswer
 from lbopt.solvers.exact.workspace import plant_tree
 
+#: Ranges of a log up to which it is written as it stands; a longer one is derived again, with fewer of them.
+_RANGES = 300
+
 #: Prices tried for a range of envelopes, those found nearest to it first.
 _NEAREST = 6
 
@@ -65,8 +68,9 @@ def written_proof(problem: StepProblem, answer: ExactAnswer) -> Certificate:
     CertificateError
         Where a part of the proof is too long to be written down.
     """
-    if answer.closures is not None and answer.closures.hold(problem):
-        return answer.closures.certificate(problem)
+    log = answer.closures
+    if log is not None and len(log.nodes) <= _RANGES and log.hold(problem):
+        return log.certificate(problem)
     if answer.bound <= 0:  # no cost is below 0, and nothing has to be shown
         return priced_envelopes(problem.digest, answer.bound, 1, [], [])
     return _Writer(problem, answer).certificate()

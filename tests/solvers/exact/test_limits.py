@@ -118,7 +118,7 @@ def test_a_cancelled_solve_keeps_what_it_has(kind):
     cancel.set()
     result = solve(KINDS[kind], "search", cancel=cancel)
     check_assignment(KINDS[kind], result.assignment)
-    assert result.stop_reason in ("cancelled", "proved")
+    assert result.stop_reason in ("cancelled", "proved", "searched")
     assert verify(KINDS[kind], result).bound_established
 
 

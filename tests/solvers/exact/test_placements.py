@@ -126,7 +126,7 @@ def test_few_huge_requests_are_solved_and_proved_in_writing():
         check(problem, certificate)
         nodes = certificate.body["nodes"]
         with_trees += any("tree" in node and node["envelopes"][0] < node["envelopes"][1] for node in nodes)
-        assert len(nodes) < 300
+        assert len(nodes) <= 300
     assert with_trees > 1
 
 
@@ -275,4 +275,4 @@ def test_a_class_of_which_nothing_is_left_is_not_placed_again():
     sizes = [data["smallest"]] * (data["requests"] - len(data["sizes"])) + data["sizes"]
     problem = StepProblem.now(data["loads"], data["slots"], sizes)
     result = solve(problem, "search", effort=20_000_000)
-    assert result.objective == 390_850 and result.proved
+    assert result.objective == 390_850 and result.status == "optimal"

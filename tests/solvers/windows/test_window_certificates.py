@@ -127,7 +127,7 @@ def test_the_checker_imports_nothing_of_the_search():
             for module in names:
                 if module.startswith("lbopt"):
                     assert module == "lbopt.exceptions" or module.startswith(
-                        ("lbopt.solvers.certificates", "lbopt.solvers.recount")
+                        ("lbopt.solvers.certificates", "lbopt.solvers.allowance", "lbopt.solvers.recount")
                     )
                 else:
                     assert not module.startswith(("num", "scipy"))
