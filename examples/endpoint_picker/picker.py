@@ -1,7 +1,8 @@
 """An endpoint picker for a Gateway API inference gateway that asks `lbopt serve` where each request goes.
 
     pip install -r requirements.txt
-    lbopt serve --fleet fleet.toml --policy auto --port 8000
+    export LBOPT_ROUTE_TOKEN=...     # the router's and the picker's
+    lbopt serve --fleet fleet.toml --policy auto --port 8000     # a fleet whose group says advised = true
     python picker.py --router http://127.0.0.1:8000 --port 9002
 
 The gateway (Envoy with its external processor) streams each request to this process, which asks `POST /route` and names
@@ -263,9 +264,10 @@ class Exchange:
 
     def _count(self, data):
         if self._counter is not None:
-            made = self._counter.feed(data)
-            if made:
-                self._place.note(made, self._counter.prompt_tokens)
+            before = self._counter.tokens
+            self._counter.take(data)
+            if self._counter.tokens > before:
+                self._place.note(self._counter.tokens - before, self._counter.prompt_tokens)
         elif len(self._answer) < LARGEST_READ:
             self._answer += data
 
@@ -361,7 +363,7 @@ class Health(health_pb2_grpc.HealthServicer):
 
 async def start(router, port, host="127.0.0.1"):
     """Start the picker; returns its server, its port and the session, which is to be closed after it."""
-    key = os.environ.get("LBOPT_API_KEY")
+    key = os.environ.get("LBOPT_ROUTE_TOKEN")
     session = aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"} if key else {})
     advice = Advice(session, router.rstrip("/"))
     server = grpc.aio.server()

@@ -63,11 +63,9 @@ class LbOptRequestRouter(RequestRouter):
     url
         Of `lbopt serve`.
     admin_token
-        Its LBOPT_ADMIN_TOKEN, with which replicas are named to it.
+        Its LBOPT_ADMIN_TOKEN, with which replicas are named to it and places are asked for.
     model, group
         Of the fleet file; None where it has one.
-    api_key
-        Its LBOPT_API_KEY, where it has one.
     tokens_per_second
         Tokens that a request makes a second. Ray does not show a router what a replica streams, so loads grow by
         this pace until the request ends; 0 = a request counts with its prompt alone.
@@ -79,14 +77,12 @@ class LbOptRequestRouter(RequestRouter):
         admin_token: str,
         model: str | None = None,
         group: str | None = None,
-        api_key: str | None = None,
         tokens_per_second: float = 0.0,
     ) -> None:
         """Take in the arguments of the deployment's configuration."""
         self._base = url.rstrip("/")
         self._model, self._group = model, group
         self._admin = {"Authorization": f"Bearer {admin_token}"}
-        self._client = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._pace = tokens_per_second
         self._session: aiohttp.ClientSession | None = None
         self._placed: dict[str, _Placed] = {}
@@ -147,7 +143,7 @@ class LbOptRequestRouter(RequestRouter):
             asked: dict[str, Any] = {"prompt_bytes": self.prompt_bytes(pending)}
             if self._model is not None:
                 asked["model"] = self._model
-            async with self._http().post(f"{self._base}/route", json=asked, headers=self._client) as answer:
+            async with self._http().post(f"{self._base}/route", json=asked, headers=self._admin) as answer:
                 told = await answer.json()
                 if answer.status != 200:
                     _log.warning("lbopt serve placed no request: %s", told.get("error", {}).get("message"))
@@ -181,7 +177,7 @@ class LbOptRequestRouter(RequestRouter):
         report["tokens"], placed.reported = max(0, grown - placed.reported), max(grown, placed.reported)
         try:
             url = f"{self._base}/route/{placed.name}"
-            async with self._http().post(url, json=report, headers=self._client) as answer:
+            async with self._http().post(url, json=report, headers=self._admin) as answer:
                 await answer.read()
         except (aiohttp.ClientError, TimeoutError) as error:
             _log.warning("lbopt serve did not take a report (%s)", type(error).__name__)

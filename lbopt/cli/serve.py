@@ -47,7 +47,8 @@ def serve(
 ) -> None:
     """Route live requests to workers by any rule.
 
-    The keys are read from the environment: `LBOPT_API_KEY` for clients, `LBOPT_ADMIN_TOKEN` for `/workers`.
+    The keys are read from the environment: `LBOPT_API_KEY` for clients, `LBOPT_ADMIN_TOKEN` for `/workers`,
+    `LBOPT_ROUTE_TOKEN` for gateways that ask `/route`.
 
     Example: `lbopt serve --fleet fleet.toml --shadow round-robin`
     """
@@ -81,6 +82,7 @@ def _run(fleet: str, given: dict[str, Any], settings: list[str], tls: tuple[str 
 
     from lbopt.cli.console import remark
     from lbopt.serving.router.fleet_file import read_fleet
+    from lbopt.serving.router.options import KEYS
     from lbopt.serving.router.run import run, tls_of
     from lbopt.serving.router.service import Router
     from lbopt.serving.router.settings import options_from
@@ -88,7 +90,7 @@ def _run(fleet: str, given: dict[str, Any], settings: list[str], tls: tuple[str 
 
     logging.getLogger("lbopt.serving").setLevel(logging.INFO)
     plan = read_fleet(fleet)
-    keys = {"api_key": os.environ.get("LBOPT_API_KEY"), "admin_token": os.environ.get("LBOPT_ADMIN_TOKEN")}
+    keys = {name: os.environ.get(f"LBOPT_{name.upper()}") for name in KEYS}
     options = options_from(plan.options, settings, {**given, **keys})
     training = None
     if options.train_on is not None:

@@ -205,17 +205,27 @@ def plan_for(engines, slots=2, prefillers=(), **more):
     )
 
 
+#: The token of a gateway that asks `/route`.
+ROUTE_TOKEN = "gateway-token"
+
+
 @asynccontextmanager
-async def fleet(engines, *, slots=2, prefillers=(), plan=None, **options):
-    """Start engines and a router before them; gives the router, a session of a client, and the router's address."""
+async def fleet(engines, *, slots=2, prefillers=(), plan=None, advised=False, **options):
+    """Start engines and a router before them; gives the router, a session of a client, and the router's address.
+
+    With `advised` a gateway forwards, and the session has its token.
+    """
     for engine in (*engines, *prefillers):
         await engine.start()
     if callable(plan):
         plan = plan()
-    router = Router(plan or plan_for(engines, slots, prefillers), RouterOptions(**{**QUICK, **options}))
+    more = {"route_token": ROUTE_TOKEN} if advised else {}
+    plan = plan or plan_for(engines, slots, prefillers, advised=advised)
+    router = Router(plan, RouterOptions(**{**QUICK, **more, **options}))
     server = Server(router)
     await server.start()
-    async with aiohttp.ClientSession() as client:
+    headers = {"Authorization": f"Bearer {ROUTE_TOKEN}"} if advised else {}
+    async with aiohttp.ClientSession(headers=headers) as client:
         base = f"http://127.0.0.1:{server.port}"
         try:
             await compiled(router)

@@ -39,7 +39,7 @@ async def served():
 def test_the_manual_names_every_option():
     """In the table, in the text, or as an option of the verb."""
     page = (DOCS / "serve.md").read_text()
-    named = {"policy", "seed", "train_on", "host", "port", "record", "shadow", "api_key", "admin_token"}
+    named = {"policy", "seed", "train_on", "host", "port", "record", "shadow", "api_key", "admin_token", "route_token"}
     assert [f.name for f in fields(RouterOptions) if f.name not in named and f"`{f.name}`" not in page] == []
     for option in ("--fleet", "--shadow", "--record", "--policy", "--tls-cert", "LBOPT_API_KEY", "LBOPT_ADMIN_TOKEN"):
         assert option in page

@@ -6,9 +6,10 @@ import asyncio
 import importlib.util
 import json
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
-from serving.engines import Engine, becomes, fleet, is_empty, run
+from serving.engines import ROUTE_TOKEN, Engine, becomes, fleet, is_empty, run
 
 NEEDED = "examples/endpoint_picker/requirements.txt is not installed"
 grpc = pytest.importorskip("grpc", reason=NEEDED)
@@ -90,8 +91,9 @@ class Gateway:
 def with_picker(check, **options):
     async def main():
         engines = [Engine(), Engine()]
-        async with fleet(engines, **options) as (router, _, base):
-            server, port, session = await picker_module().start(base, 0)
+        async with fleet(engines, advised=True, **options) as (router, _, base):
+            with patch.dict("os.environ", LBOPT_ROUTE_TOKEN=ROUTE_TOKEN):
+                server, port, session = await picker_module().start(base, 0)
             try:
                 async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
                     await check(Gateway(channel), router, [engine.url[7:] for engine in engines], channel)

@@ -42,10 +42,10 @@ def test_events_are_counted_however_the_network_cuts_them(ends, cuts):
     data = STREAM.replace(b"\n", ends)
     counter, at = EventCounter(), 0
     for cut in cuts:
-        counter.feed(data[at : at + cut])
+        counter.take(data[at : at + cut])
         at += cut
-    counter.feed(data[at:])
-    counter.feed(b"data: x" + ends)  # with CR alone an end is known by what follows
+    counter.take(data[at:])
+    counter.take(b"data: x" + ends)  # with CR alone an end is known by what follows
     assert (counter.tokens, counter.prompt_tokens) == (3, 9)
     assert counter.done
     assert counter.finished
@@ -56,11 +56,11 @@ def test_events_are_counted_however_the_network_cuts_them(ends, cuts):
 @given(cuts=st.lists(st.integers(1, 40), max_size=60))
 def test_sifting_leaves_the_bytes_of_other_events(cuts):
     """The event that holds usage alone goes; every other byte stays."""
-    counter, at, passed = EventCounter(), 0, b""
+    counter, at, passed = EventCounter(without_usage=True), 0, b""
     for cut in cuts:
-        passed += counter.sift(STREAM[at : at + cut], without_usage=True)
+        passed += counter.take(STREAM[at : at + cut])
         at += cut
-    passed += counter.sift(STREAM[at:], without_usage=True)
+    passed += counter.take(STREAM[at:])
     passed += counter.take_rest()
     assert passed == STREAM.replace(event(choices=[], usage={"prompt_tokens": 9, "completion_tokens": 3}), b"")
     assert counter.tokens == 3
@@ -69,10 +69,10 @@ def test_sifting_leaves_the_bytes_of_other_events(cuts):
 def test_continuous_usage_counts_several_tokens_an_event():
     """Speculative decoding makes several tokens a step."""
     counter = EventCounter()
-    counter.feed(event(choices=[{"text": "a b c"}], usage={"prompt_tokens": 4, "completion_tokens": 3}))
-    counter.feed(event(choices=[{"text": "d e"}], usage={"prompt_tokens": 4, "completion_tokens": 5}))
+    counter.take(event(choices=[{"text": "a b c"}], usage={"prompt_tokens": 4, "completion_tokens": 3}))
+    counter.take(event(choices=[{"text": "d e"}], usage={"prompt_tokens": 4, "completion_tokens": 5}))
     assert counter.tokens == 5
-    counter.feed(event(choices=[{"text": "f"}], usage={"prompt_tokens": 4, "completion_tokens": -1}))
+    counter.take(event(choices=[{"text": "f"}], usage={"prompt_tokens": 4, "completion_tokens": -1}))
     assert counter.tokens == 6, "nonsense counts as one"
 
 
@@ -113,11 +113,12 @@ def test_an_event_that_was_seen_before_is_counted_as_one_that_was_parsed(kinds, 
         data = b"data: " + json.dumps(event, separators=separators).encode() + b"\n\n"
         alone = EventCounter(text=[])  # a counter that keeps text parses every event
         before = by_shape.tokens
-        made = by_shape.feed(data)
+        by_shape.take(data)
+        made = by_shape.tokens - before
         alone.tokens = before
         empty = not event["choices"][0]["text"] and "delta" not in event["choices"][0]
-        expected = alone.feed(data)
-        assert made == by_shape.tokens - before
+        alone.take(data)
+        expected = alone.tokens - before
         assert made == expected or (empty and made == expected + 1), "an empty text may count as a token"
         assert by_shape.recomputed >= alone.recomputed
         assert by_shape.finished >= alone.finished
@@ -127,11 +128,57 @@ def test_an_event_that_was_seen_before_is_counted_as_one_that_was_parsed(kinds, 
     assert by_shape.events == len(events)
 
 
+@given(cuts=st.lists(st.integers(1, 40), max_size=60), cut_off=st.integers(0, len(STREAM)))
+def test_only_whole_events_go_on(cuts, cut_off):
+    """A stream that breaks off anywhere leaves a client with whole events: what goes on ends with an empty line."""
+    data, counter, at, passed = STREAM[:cut_off], EventCounter(), 0, b""
+    for cut in [*cuts, len(data)]:
+        passed += counter.take(data[at : at + cut])
+        at += cut
+    assert data.startswith(passed)
+    assert not passed or passed.endswith(b"\n\n")
+    assert b"\n\n" not in data[len(passed) :]
+
+
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n", b"\r"])
+def test_nothing_behind_done_counts_or_goes_on(ends):
+    """In the same bytes, in others, and of the shape that was known before."""
+    one, done = text("one").replace(b"\n", ends), b"data: [DONE]" + ends + ends
+    for pieces in ([one, done, one, one], [one + done + one, one], [one, done + one[:9], one[9:]]):
+        counter = EventCounter()
+        passed = b"".join([*map(counter.take, pieces), counter.take(b":" + ends)])
+        assert (counter.tokens, counter.done) == (1, True)
+        assert passed == one + done
+
+
+def test_a_stream_without_ends_of_events_is_looked_at_once():
+    """Four million bytes in pieces of four: the work grows with the bytes, not with their square."""
+    counter, looked = EventCounter(), 0
+    for _ in range(LARGEST_EVENT // 4):
+        counter.take(b"abcd")
+        looked += len(counter._tail) + 4
+    assert looked < 2 * LARGEST_EVENT
+    assert counter.take(b"x") == b"abcd" * (LARGEST_EVENT // 4) + b"x"
+    assert counter.is_torn
+    assert counter.take(b"y\n\n" + text("one")) == b"y\n\n" + text("one")
+    assert not counter.is_torn
+    assert counter.tokens == 1
+
+
+@pytest.mark.parametrize("number", [10**30, 2**24 + 1, -1, 1.0, "7", None, True, [1]])
+def test_a_count_that_cannot_be_is_none(number):
+    """It would stop every decision, or count a prompt of eleven bytes as millions."""
+    counter = EventCounter()
+    counter.take(event(choices=[{"text": "a"}], usage={"prompt_tokens": number, "completion_tokens": number}))
+    assert counter.prompt_tokens is None
+    assert counter.tokens == 1
+
+
 def test_an_event_without_end_is_not_kept():
     """Memory is bounded; what follows is read again."""
     counter = EventCounter()
-    counter.feed(b"data: " + b"x" * (LARGEST_EVENT + 1))
-    counter.feed(b"rest of it\n\n" + text("one"))
+    counter.take(b"data: " + b"x" * (LARGEST_EVENT + 1))
+    counter.take(b"rest of it\n\n" + text("one"))
     assert counter.tokens == 1
 
 
@@ -146,9 +193,11 @@ def test_damaged_streams_stop_nothing():
         counter, other = EventCounter(), EventCounter([])
         passed = b""
         for begin in range(0, len(data), 50):
-            assert counter.feed(bytes(data[begin : begin + 50])) >= 0
-            passed += other.sift(bytes(data[begin : begin + 50]), without_usage=False)
-        assert other.recomputed or passed + other.take_rest() == bytes(data)
+            before = counter.tokens
+            counter.take(bytes(data[begin : begin + 50]))
+            assert counter.tokens >= before
+            passed += other.take(bytes(data[begin : begin + 50]))
+        assert other.recomputed or passed + other.take_rest() == bytes(data) or other.done
 
 
 @given(st.dictionaries(st.text(), st.integers() | st.text() | st.lists(st.floats(allow_nan=False)), max_size=4))

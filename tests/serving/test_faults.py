@@ -88,7 +88,7 @@ def test_a_fault_after_the_first_byte_is_told_and_not_retried(fault):
 
 
 def test_an_error_of_the_request_is_passed_on():
-    """400 and 500 are the engine's answer to this request, and no other engine is asked."""
+    """400 is the engine's answer to this request, and no other engine is asked; 500 is, where there is no other."""
 
     async def check():
         engine = Engine()
@@ -217,7 +217,7 @@ def test_a_drain_does_not_wait_for_what_a_gateway_forwards():
     """A request with a place is the gateway's, whatever is reported of it; one that waits for a place is told."""
 
     async def check():
-        async with fleet([Engine()], slots=1) as (router, client, base):
+        async with fleet([Engine()], slots=1, advised=True) as (router, client, base):
             ask = {"model": "m", "prompt_tokens": 5}
             async with client.post(base + "/route", json=ask) as answer:
                 assert answer.status == 200
@@ -229,7 +229,7 @@ def test_a_drain_does_not_wait_for_what_a_gateway_forwards():
             told = await waiting
             assert told.status == 503
             assert "the router ends" in (await told.json())["error"]["message"]
-        async with fleet([Engine()], slots=1) as (router, client, base):
+        async with fleet([Engine()], slots=1, advised=True) as (router, client, base):
             async with client.post(base + "/route", json=ask) as answer:
                 assert answer.status == 200
             begun = time.monotonic()

@@ -241,7 +241,8 @@ def served(engines, path, **options):
 
     def plan():
         workers = [{"url": e.url, "name": name} for e, name in zip(engines, "abc", strict=True)]
-        return fleet_of({"group": [{"model": "m", "slots": 8, "workers": workers}]})
+        advised = options.get("advised", False)
+        return fleet_of({"group": [{"model": "m", "slots": 8, "workers": workers, "advised": advised}]})
 
     return fleet(engines, plan=plan, policy=f"eldr:table={path}", prefix_bytes=64, **options)
 
@@ -310,7 +311,7 @@ def test_a_gateway_may_say_it(tmp_path):
     async def check():
         path, _ = table_file(tmp_path)
         engines = [Engine(tokens=2) for _ in range(3)]
-        async with served(engines, path) as (_, client, base):
+        async with served(engines, path, advised=True) as (_, client, base):
 
             async def route(**more):
                 body = {"model": "m", "prompt_tokens": 9} | more

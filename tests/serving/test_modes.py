@@ -235,7 +235,7 @@ def test_advice_without_forwarding():
 
     async def check():
         engines = [Engine(), Engine()]
-        async with fleet(engines, slots=1, idle_seconds=0.4) as (router, client, base):
+        async with fleet(engines, slots=1, idle_seconds=0.4, advised=True) as (router, client, base):
 
             async def post(path, **body):
                 async with client.post(base + path, json=body) as answer:
@@ -263,22 +263,22 @@ def test_advice_without_forwarding():
 
 
 def test_a_gateway_may_know_the_bytes_of_a_prompt_alone():
-    """The estimate is learned from what the engine counts, as for requests that pass through the router."""
+    """What is reported of a request counts for that request; nothing of others is learned from it."""
 
     async def check():
-        async with fleet([Engine()], slots=4) as (router, client, base):
+        async with fleet([Engine()], slots=4, advised=True) as (router, client, base):
 
             async def post(path, **body):
                 async with client.post(base + path, json=body) as answer:
                     return answer.status, await answer.json()
 
-            for _ in range(40):
+            for _ in range(3):
                 _, one = await post("/route", prompt_bytes=1000)
                 await post(f"/route/{one['id']}", prompt_tokens=500, tokens=3)
                 assert router.fleet.worker("g", one["worker"]).load == 503
                 await post(f"/route/{one['id']}", ending="finished")
             await post("/route", prompt_bytes=1000)
-            assert 400 < router.fleet.worker("g", one["worker"]).load < 600
+            assert 200 < router.fleet.worker("g", one["worker"]).load < 300, "a quarter of a token a byte"
             assert (await post("/route", prompt_bytes=-1))[0] == 400
             assert (await post("/route"))[0] == 400
             assert (await post(f"/route/{one['id']}", prompt_tokens=0))[0] == 404
@@ -290,7 +290,7 @@ def test_a_report_without_tokens_is_a_sign_of_life():
     """Only silence ends a request."""
 
     async def check():
-        async with fleet([Engine()], idle_seconds=0.3) as (router, client, base):
+        async with fleet([Engine()], idle_seconds=0.3, advised=True) as (router, client, base):
             async with client.post(base + "/route", json={"prompt_tokens": 5}) as answer:
                 name = (await answer.json())["id"]
             for _ in range(6):
@@ -321,7 +321,7 @@ def test_workers_of_an_advised_group_have_names_and_no_addresses():
             await compiled(router)
             await becomes(lambda: router.dispatcher.is_ready)
             assert (await call("POST", "/route", prompt_tokens=5))[0] == 503, "nobody is there yet"
-            assert (await call("POST", "/workers", url="http://127.0.0.1:1"))[0] == 400
+            assert (await call("POST", "/workers", url="http://8.8.8.8:1"))[0] == 400
             for name in ("r0", "r1", "r1"):
                 status, seen = await call("POST", "/workers", name=name)
                 assert (status in (200, 201), seen["health"]) == (True, "up")
@@ -341,8 +341,8 @@ def test_workers_of_an_advised_group_have_names_and_no_addresses():
     ("group", "words"),
     [
         ({"advised": "yes"}, "advised is 'yes'; expected true or false"),
-        ({"advised": True, "workers": [{"url": "http://a:1"}]}, "expected a name: the group is advised"),
-        ({"advised": True, "workers": [{"name": "a", "url": "http://a:1"}]}, "has the key 'url'"),
+        ({"advised": True, "workers": [{"rank": 1}]}, "name of worker 0 is None"),
+        ({"advised": True, "workers": [{"name": "a", "key": "b"}]}, "has the key 'key'"),
     ],
 )
 def test_an_advised_group_is_told_what_it_needs(group, words):

@@ -1,9 +1,12 @@
 """`POST /route`: decides where a request goes and leaves the way there to a gateway, which reports what becomes of it.
 
+The door is for gateways alone: it needs their token or the operator's, and places requests of *advised* groups only.
+What is reported of a request counts for that request; no estimate of others is learned from it.
+
 A request waits in the pool like any other; the answer names its worker. From then on the gateway reports
 (`POST /route/ID`) tokens that were made, the prompt tokens that the engine counted, and once how the request ended. One
-of which nothing is heard for `idle_seconds` counts as failed, so that a gateway that dies leaks no slot. Workers of a
-group that is *advised* need no address: a gateway names them and takes them away. For a rule that goes by experts a
+of which nothing is heard for `idle_seconds` counts as failed, so that a gateway that dies leaks no slot. Workers of an
+advised group need no address: a gateway names them and takes them away. For a rule that goes by experts a
 gateway may say what the prompt did to them (`experts`), and a key by which requests like it are known (`locality_key`).
 """
 
@@ -11,22 +14,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 from typing import Any
 
 from aiohttp import web
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
-from lbopt.instances.readers.faults import LARGEST_TOKENS
 from lbopt.serving.router.answers import as_json, refuse
 from lbopt.serving.router.ask import Ask
 from lbopt.serving.router.handlers import ROUTER, allowed
 from lbopt.serving.router.job import ADVICE, SAID, Job, Stop
 from lbopt.serving.router.service import Refusal, Router
+from lbopt.serving.router.usage import MOST_TOKENS, count_of
 
 ADVISED = web.AppKey("advised", dict[str, Job])
 _LARGEST = 2**16
-_MOST_BYTES = 2**40
+_MOST_BYTES = 4 * MOST_TOKENS
 
 
 async def document(request: web.Request) -> dict[str, Any]:
@@ -61,18 +65,30 @@ def _asked(data: dict[str, Any]) -> Ask:
         if type(size) is not int or not 0 <= size < _MOST_BYTES:
             raise InputError(f"prompt_bytes is {shown(size)}; expected the bytes of the prompt's text")
         return Ask(model, True, size, False, False, None, {})
-    if type(tokens) is not int or not 0 < tokens <= LARGEST_TOKENS:
+    count = count_of(tokens)
+    if not count:
         raise InputError(
-            f"prompt_tokens is {shown(tokens)}; expected a whole number, 1 to {LARGEST_TOKENS:,}, or prompt_bytes"
+            f"prompt_tokens is {shown(tokens)}; expected a whole number, 1 to {MOST_TOKENS:,}, or prompt_bytes"
         )
-    return Ask(model, True, tokens, True, False, None, {})
+    return Ask(model, True, count, True, False, None, {})
+
+
+def _closed(request: web.Request) -> web.Response | None:
+    """Return the refusal of one who is no gateway."""
+    options = request.app[ROUTER].options
+    tokens = [token for token in (options.route_token, options.admin_token) if token is not None]
+    if not tokens:
+        return refuse(403, "neither a route token nor an admin token is set: this door is closed", "permission_error")
+    if not any(allowed(request, token) for token in tokens):
+        return refuse(401, "the route token is missing or wrong", "permission_error")
+    return None
 
 
 async def route(request: web.Request) -> web.Response:
     """Decide where a request goes: waits in the pool for a place, and answers with the worker."""
+    if (closed := _closed(request)) is not None:
+        return closed
     router = request.app[ROUTER]
-    if not allowed(request, router.options.api_key):
-        return refuse(401, "the API key is missing or wrong", "invalid_request_error", code="invalid_api_key")
     try:
         data = await document(request)
         ask = _asked(data)
@@ -103,6 +119,7 @@ async def route(request: web.Request) -> web.Response:
         raise
     router.metrics.note_wait(job.tracker)
     endpoint = router.endpoints[worker]
+    job.key = secrets.token_urlsafe(16)  # who reports of a request has been told of it
     request.app[ADVISED][job.key] = job
     job.reported_at = router.now()
     _watch(request.app, job)
@@ -135,18 +152,18 @@ def _forget(app: web.Application, job: Job) -> None:
 
 async def report(request: web.Request) -> web.Response:
     """Take in what a gateway tells of a request: tokens that were made, prompt tokens, and how it ended."""
+    if (closed := _closed(request)) is not None:
+        return closed
     router: Router = request.app[ROUTER]
-    if not allowed(request, router.options.api_key):
-        return refuse(401, "the API key is missing or wrong", "invalid_request_error", code="invalid_api_key")
     job = request.app[ADVISED].get(request.match_info["id"])
     if job is None:
         return refuse(404, "there is no such request; it may have ended", "invalid_request_error")
     try:
         data = await document(request)
         tokens, prompt, ending = data.get("tokens", 0), data.get("prompt_tokens"), data.get("ending")
-        if type(tokens) is not int or not 0 <= tokens < 2**40:
+        if count_of(tokens) is None:
             raise InputError(f"tokens is {shown(tokens)}; expected how many were made since the last report")
-        if prompt is not None and (type(prompt) is not int or not 0 < prompt <= LARGEST_TOKENS):
+        if prompt is not None and not count_of(prompt):
             raise InputError(f"prompt_tokens is {shown(prompt)}; expected what the engine counted")
         if ending not in (None, "finished", "cancelled", "failed"):
             raise InputError(f"ending is {shown(ending)}; expected finished, cancelled or failed")
@@ -157,7 +174,7 @@ async def report(request: web.Request) -> web.Response:
     attempt, now = job.tracker.attempt, router.now()
     job.reported_at = now
     if prompt is not None:
-        router.counted(job, prompt)
+        router.counted(job, prompt, learns=False)
     if tokens:
         router.fleet.first_chunk(job.tracker, now, attempt)
         router.fleet.tokens(job.tracker, tokens, attempt)

@@ -1,14 +1,23 @@
-"""When an engine counts as down: failures in a row, and nothing heard from it meanwhile."""
+"""When an engine gets no requests: it is down, or it rests because it refuses what others take.
+
+*Down*: failures in a row, and nothing heard from it meanwhile. *Rest*: an engine refused a request, and another one
+took it. Only then is the engine to blame and not the request, so a client cannot send engines to rest by what it asks.
+An engine that refuses holds nothing and looks idle, so without a rest every rule would choose it again and again. What
+it runs goes on meanwhile.
+"""
 
 from __future__ import annotations
+
+import time
+from email.utils import parsedate_to_datetime
 
 
 class Breaker:
     """Counts the failures of one engine.
 
-    A failure is a connection that cannot be made or breaks before an answer, a status that says the engine is not
-    there, or a look at its health without an answer. Any answer closes the breaker, and so does a chunk of a running
-    stream: an engine that is too busy for a look at its health but streams is not down.
+    A failure is a connection that cannot be made or breaks before an answer, or a look at its health without an
+    answer. Any answer closes the breaker, and so does a chunk of a running stream: an engine that is too busy for a
+    look at its health but streams is not down.
 
     Parameters
     ----------
@@ -38,6 +47,45 @@ class Breaker:
         return self.count >= self.failures and last_heard <= self.since
 
 
+class Rest:
+    """How long an engine rests: longer after each refusal in a row.
+
+    Parameters
+    ----------
+    base, cap
+        Seconds of the first rest, and the most that refusals add up to.
+    """
+
+    __slots__ = ("_base", "_cap", "refusals")
+
+    #: The longest rest that an engine may ask for, s.
+    LONGEST = 60.0
+
+    def __init__(self, base: float, cap: float) -> None:
+        self._base = base
+        self._cap = cap
+        self.refusals = 0
+
+    def refuse(self, asked: float) -> float:
+        """Note a refusal with a Retry-After of `asked` seconds, 0 = none; return the seconds to rest."""
+        self.refusals += 1
+        return max(delay(self.refusals, self._base, self._cap), min(asked, self.LONGEST))
+
+    def take(self) -> None:
+        """Note that the engine took a request."""
+        self.refusals = 0
+
+
+def asked_rest(text: str) -> float:
+    """Return the seconds that a Retry-After header asks for, in seconds or as a date; 0 where it is none."""
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return 0.0
+
+
 def delay(attempt: int, base: float, cap: float) -> float:
     """Return the seconds before retry number `attempt`, from 1: `base`, doubled each time, at most `cap`."""
-    return float(min(cap, base * 2.0 ** (attempt - 1)))
+    return float(min(cap, base * 2.0 ** min(attempt - 1, 64)))

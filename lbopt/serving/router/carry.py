@@ -73,7 +73,9 @@ class Carrier:
                 tracker.ticket = -1
             if tracker.ticket >= 0:
                 job.retries += 1
-                await asyncio.sleep(delay(job.retries, options.retry_seconds, options.retry_cap))
+                if not self.router.has_untried(job):
+                    await asyncio.sleep(delay(job.retries, options.retry_seconds, options.retry_cap))
+                    job.tried.clear()  # those may take it by now
                 job.renew()
                 self.router.fleet.resumed(tracker)
             else:
@@ -115,6 +117,7 @@ class Carrier:
         """Note that an engine has sent nothing for too long; True where another attempt is to be made."""
         tracker = job.tracker
         if tracker.worker is not None and tracker.worker in self.router.endpoints:
+            job.tried[tracker.worker] = 0.0
             self.router.note_fault(self.router.endpoints[tracker.worker])
         again = job.begun is None and tracker.produced == 0 and self.router.may_retry(job)
         if again and self.router.fleet.withdrawn(tracker, tracker.attempt):

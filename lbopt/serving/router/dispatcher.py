@@ -3,7 +3,8 @@
 It sleeps until an event wakes it: a request joins the pool, a slot is freed, a worker joins. Events of one turn of the
 event loop make one round. With `step_ends` a group decides once in a step instead, see there. A request that has waited
 for the age bound is placed before all younger ones: the rule is shown the overdue ones alone, and where it holds one
-back all the same, the lightest worker with a free slot gets it.
+back all the same, the lightest worker with a free slot gets it. So is one that a worker refused, on a worker that has
+not, and so are all requests of a model whose round fails.
 
 A rule in Python (`bf-io`, a file of the user's) decides in a thread, with a deadline; where it is late, or breaks, the
 fall-back rule decides. What it decided on may have changed meanwhile: a placement that no longer fits is dropped, and
@@ -97,6 +98,8 @@ class Dispatcher:
         self.late_decisions = 0
         self.failed_decisions = 0
         self.rounds = 0
+        self.failed_rounds = 0
+        self.faults: dict[str, str] = {}  # by model, why its last round failed
         self._clock = clock
         self._age_bound = age_bound
         self._seconds = decision_seconds
@@ -128,11 +131,15 @@ class Dispatcher:
         """Place what can be placed now."""
         self.rounds += 1
         for pool in self.fleet.pools.values():
-            groups = [group for group in pool.groups if group.workers]
-            if self.step_ends is not None:
-                groups = [group for group in groups if self.step_ends.may_decide(group)]
-            if len(pool):
-                self._serve(pool, groups)
+            try:
+                groups = [group for group in pool.groups if group.workers]
+                if self.step_ends is not None:
+                    groups = [group for group in groups if self.step_ends.may_decide(group)]
+                if len(pool) and groups:
+                    self._place_by_load([tracker for tracker in pool if _was_refused(tracker)], groups)
+                    self._serve(pool, groups)
+            except Exception as error:
+                self._note_fault(pool, error)
         if self.step_ends is not None:
             self._set_alarm(self.step_ends.longest)
 
@@ -147,8 +154,6 @@ class Dispatcher:
     def _serve(self, pool: Pool, groups: list[BarrierGroup]) -> None:
         if len(groups) > 1:
             groups.sort(key=lambda group: (-group.free_slots, group.place))
-        if not groups:
-            return
         if self.rules[groups[0].name].is_immediate:
             self._bind(pool, groups)
             return
@@ -162,20 +167,40 @@ class Dispatcher:
                 self._thinking[group.name] = asyncio.get_running_loop().create_task(self._think(group, rule))
                 continue
             self._place_overdue(group, rule)
-            if len(pool) and group.free_slots:
-                self._decide(group, rule, list(pool))
+            if group.free_slots and (waiting := _for_rule(pool)):
+                self._decide(group, rule, waiting)
 
     def _place_overdue(self, group: BarrierGroup, rule: LiveRule) -> None:
-        if not self._age_bound:
-            return
-        overdue = group.pool.overdue(self._clock(), self._age_bound)[: group.free_slots]
+        overdue = self._overdue(group)
         if overdue:
             self._decide(group, rule, overdue)
-            for tracker in overdue:
-                if tracker.stage is Stage.WAITING:
-                    free = [worker for worker in group.workers if worker.free_slots]
-                    if free:
-                        self._send([Dispatch(tracker, min(free, key=lambda worker: worker.virtual_load))])
+            self._place_by_load([tracker for tracker in overdue if tracker.stage is Stage.WAITING], [group])
+
+    def _overdue(self, group: BarrierGroup) -> list[RequestTracker]:
+        """Return the requests that go first because of their age, as many as there are free slots."""
+        if not self._age_bound:
+            return []
+        found = group.pool.overdue(self._clock(), self._age_bound)
+        return [tracker for tracker in found if not _was_refused(tracker)][: group.free_slots]
+
+    def _place_by_load(self, trackers: list[RequestTracker], groups: list[BarrierGroup]) -> None:
+        """Place requests without a rule: on the lightest worker that has room, of those that have not refused it."""
+        for tracker in trackers:
+            job = tracker.payload
+            able = [worker for group in groups for worker in group.open_workers]
+            if isinstance(job, Job):
+                able = [worker for worker in able if worker not in job.tried] or able
+            free = [w for w in able if w.free_slots or self.rules[w.group.name].is_immediate]
+            if free:
+                self._send([Dispatch(tracker, min(free, key=lambda worker: worker.virtual_load))])
+
+    def _note_fault(self, pool: Pool, error: Exception) -> None:
+        """Note that a round failed, and place its requests all the same: other models, and this one, go on."""
+        self.failed_rounds += 1
+        if pool.model not in self.faults or self.failed_rounds % 1000 == 0:
+            _log.error("a round for model '%s' failed, requests are placed by load", pool.model, exc_info=error)
+        self.faults[pool.model] = f"{type(error).__name__}: {error}"[:200]
+        self._place_by_load(list(pool), pool.groups)
 
     def _decide(self, group: BarrierGroup, rule: LiveRule, waiting: list[RequestTracker]) -> None:
         begin = time.perf_counter()
@@ -186,6 +211,8 @@ class Dispatcher:
 
     def _carry_out(self, sight: Sight, decision: NDArray[np.int64], rule: LiveRule, stages: Stages) -> None:
         begin = time.perf_counter()
+        if self.faults and sight.waiting:
+            self.faults.pop(sight.waiting[0].pool.model, None)
         self._send(chosen(sight, decision))
         stages.send = time.perf_counter() - begin
         if self._look is not None:
@@ -200,7 +227,7 @@ class Dispatcher:
     # -- rules that bind a request on arrival
 
     def _bind(self, pool: Pool, groups: list[BarrierGroup]) -> None:
-        for tracker in list(pool):
+        for tracker in _for_rule(pool):
             worker = self._bind_one(tracker, groups)
             if worker is None:
                 return
@@ -209,6 +236,7 @@ class Dispatcher:
     def _bind_one(self, tracker: RequestTracker, groups: list[BarrierGroup]) -> WorkerMirror | None:
         """Return the worker of the head of the pool, in the least crowded group that has one for it."""
         begin, now = time.perf_counter(), self._clock()
+        self.faults.pop(tracker.pool.model, None)
         able = [group for group in groups if group.open_workers]
         if len(able) > 1:
             able.sort(key=lambda group: sum(w.bound for w in group.workers) / sum(w.slots for w in group.workers))
@@ -220,8 +248,7 @@ class Dispatcher:
                 worker = rule.bind(sight)
             except Exception as error:
                 self._note_failure(rule, error)
-                rule = self.fallbacks[group.name]
-                worker = rule.bind(sight) if rule.is_immediate else min(sight.workers, key=lambda w: w.virtual_load)
+                worker = min(sight.workers, key=lambda w: w.virtual_load)
             if worker is not None:
                 if self._look is not None:
                     stages = Stages(seen - begin, time.perf_counter() - seen)
@@ -235,8 +262,7 @@ class Dispatcher:
         """Make one decision of a rule in Python."""
         placed = 0
         try:
-            overdue = group.pool.overdue(self._clock(), self._age_bound) if self._age_bound else []
-            waiting = overdue[: group.free_slots] or list(group.pool)
+            waiting = self._overdue(group) or _for_rule(group.pool)
             begin = time.perf_counter()
             sight = rule.see(group, waiting, self._clock())
             seen = time.perf_counter()
@@ -260,8 +286,8 @@ class Dispatcher:
             decision = _still_fitting(sight, decision)
             placed = int(np.count_nonzero(decision >= 0))
             self._carry_out(sight, decision, decider, Stages(seen - begin, time.perf_counter() - seen))
-        except Exception:
-            _log.exception("a decision of rule '%s' failed", rule.name)
+        except Exception as error:
+            self._note_fault(group.pool, error)
         finally:
             del self._thinking[group.name]
             if placed:
@@ -279,6 +305,16 @@ class Dispatcher:
             self._alarm.cancel()
         for task in list(self._thinking.values()):
             task.cancel()
+
+
+def _for_rule(pool: Pool) -> list[RequestTracker]:
+    """Return who waits for the rule to decide: not those that a worker refused, which go by load."""
+    return [tracker for tracker in pool if not (tracker.attempt and _was_refused(tracker))]
+
+
+def _was_refused(tracker: RequestTracker) -> bool:
+    """Return whether a request has come back from a worker that did not take it."""
+    return tracker.attempt > 0 and isinstance(tracker.payload, Job) and bool(tracker.payload.tried)
 
 
 def _still_fitting(sight: Sight, decision: NDArray[np.int64]) -> NDArray[np.int64]:

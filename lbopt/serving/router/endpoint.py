@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lbopt.serving.router.breaker import Breaker
+from lbopt.serving.router.breaker import Breaker, Rest
 from lbopt.serving.router.fleet_file import WorkerAddress
 from lbopt.serving.state import WorkerMirror
 
@@ -16,8 +16,8 @@ class Endpoint:
         Where it is.
     mirror
         Its books.
-    failures
-        In a row, after which it counts as down.
+    breaker, rest
+        When it counts as down, and how long it rests.
     kv_capacity
         Tokens that it can hold; None where nobody knows.
     """
@@ -31,13 +31,17 @@ class Endpoint:
         "last_heard",
         "mirror",
         "read_at",
+        "rest",
         "retired",
     )
 
-    def __init__(self, address: WorkerAddress, mirror: WorkerMirror, failures: int, kv_capacity: int | None) -> None:
+    def __init__(
+        self, address: WorkerAddress, mirror: WorkerMirror, breaker: Breaker, rest: Rest, kv_capacity: int | None
+    ) -> None:
         self.address = address
         self.mirror = mirror
-        self.breaker = Breaker(failures)
+        self.breaker = breaker
+        self.rest = rest
         self.kv_capacity = kv_capacity
         self.last_heard = -1.0
         self.read_at = -1.0

@@ -3,7 +3,8 @@
 In one hop the router places a request before any engine has seen it. Its tokens are a line in the bytes of its text,
 t = a + b x, with a for the template. Each usage that comes back is one more point; older points weigh less by a factor
 a point, so that the line follows when prompts change. Until there are points, b is a quarter of a token a byte: the
-prior counts as some points on that line.
+prior counts as some points on that line. A prompt counts as four tokens a byte and 32,768 of template, tools, pictures
+at most, so that an engine that counts nonsense does bounded harm, which is forgotten when it has gone.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 _PRIOR_SLOPE = 0.25
 _PRIOR_POINTS = ((0.0, 4.0), (400.0, 104.0))
 _FORGET = 0.995
+_MOST_SLOPE = 4.0
+_MOST_BESIDE = 2**15
 
 
 class PromptEstimate:
@@ -35,7 +38,7 @@ class PromptEstimate:
         """Return the tokens of a prompt of so many bytes, at least one."""
         spread = self._n * self._sxx - self._sx * self._sx
         if spread > 1e-9 * self._n * max(self._sxx, 1.0):
-            slope = min(max((self._n * self._sxy - self._sx * self._sy) / spread, 0.0), 4.0)
+            slope = min(max((self._n * self._sxy - self._sx * self._sy) / spread, 0.0), _MOST_SLOPE)
         else:
             slope = _PRIOR_SLOPE
         level = (self._sy - slope * self._sx) / self._n
@@ -44,4 +47,4 @@ class PromptEstimate:
     def learn(self, units: int, tokens: int) -> None:
         """Take in what an engine counted for a prompt of so many bytes."""
         self.points += 1
-        self._add(float(units), float(tokens), _FORGET)
+        self._add(float(units), min(float(tokens), _MOST_SLOPE * units + _MOST_BESIDE), _FORGET)

@@ -1,10 +1,13 @@
-"""Server-sent events counted as they pass: the bytes go on untouched, and what they say of tokens is read.
+"""Server-sent events counted as they pass: whole events go on untouched, and what they say of tokens is read.
 
-Events end at an empty line, wherever the network cuts. An event counts as one token, unless it carries usage
+Events end at an empty line, wherever the network cuts. An event goes on when it is whole, so a stream that breaks off
+never leaves half of one with a client. An event counts as one token, unless it carries usage
 (`continuous_usage_stats`, or the last event of a stream), which is exact. Most events are told apart by a search for
 a few bytes: a quote inside a JSON text is escaped, so ``"usage":`` in an event is a name and never content. The others
 are parsed. vLLM's events say ``"stop_reason":null`` and ``"usage":null``, which tell nothing. An event that differs
 from the last one in nothing but its text is not even searched: it has no quote between bytes that were seen before.
+
+Bytes are looked at twice at most, however a stream is cut: once for an end of an event, once when the event is whole.
 
 Source of the format: WHATWG HTML, section 9.2.6.
 """
@@ -15,9 +18,13 @@ import json
 import re
 from typing import Any
 
+from lbopt.serving.router.usage import usage_of
+
 #: An empty line: two ends of lines, CR LF, LF or CR; a CR at the very end may be half of one.
 _END = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r(?!\Z))")
 _LINE = re.compile(rb"\r\n|\n|\r")
+#: Bytes of an empty line that may have come before its last one.
+_LONGEST_START = 3
 
 #: Bytes of one event; of a longer one nothing is read, and it passes all the same.
 LARGEST_EVENT = 4 * 2**20
@@ -30,6 +37,8 @@ class EventCounter:
     ----------
     text
         Where the text of the first choice is collected, for an engine that may pre-empt the request; None = nowhere.
+    without_usage
+        Whether events that carry usage and nothing else are held back: the client has not asked for them.
 
     Attributes
     ----------
@@ -38,32 +47,37 @@ class EventCounter:
     prompt_tokens
         As the engine counted them; None until it says.
     done
-        Whether ``[DONE]`` has come.
+        Whether ``[DONE]`` has come; nothing behind it is read or goes on.
     finished
         Whether an event named a reason to finish.
     recomputed
         Whether the engine says that it pre-empted the request (`stop_reason` "recomputed").
     error
         Whether the engine has sent an error in an event.
+    is_torn
+        Whether a part of an event has gone on whose end has not come: one that is too long to be held.
     """
 
     __slots__ = (
         "_after",
         "_before",
+        "_held",
         "_only_usage",
-        "_rest",
-        "_skipping",
+        "_size",
+        "_tail",
         "_text",
+        "_without_usage",
         "done",
         "error",
         "events",
         "finished",
+        "is_torn",
         "prompt_tokens",
         "recomputed",
         "tokens",
     )
 
-    def __init__(self, text: list[str] | None = None) -> None:
+    def __init__(self, text: list[str] | None = None, *, without_usage: bool = False) -> None:
         self.tokens = 0
         self.prompt_tokens: int | None = None
         self.done = False
@@ -71,44 +85,88 @@ class EventCounter:
         self.recomputed = False
         self.error = False
         self.events = 0
-        self._rest = b""
-        self._skipping = False
+        self.is_torn = False
         self._text = text
+        self._without_usage = without_usage
         self._only_usage = False
+        self._held: list[bytes] = []  # of an event that has not ended
+        self._size = 0
+        self._tail = b""  # the last bytes of an event that has not ended: its empty line may have begun
         self._before = self._after = b""  # of the text in the last event that told of a token and of nothing else
 
-    def feed(self, chunk: bytes) -> int:
-        """Take in bytes from the network, and return how many tokens the events that ended with them add."""
+    def take(self, chunk: bytes) -> bytes:
+        """Take in bytes from the network, and return those of the events that are whole now and go to the client.
+
+        Held back are the event by which an engine says that it pre-empted the request, where its text is kept, events
+        of mere usage with `without_usage`, and what follows ``[DONE]``.
+        """
         known = self._before
         if (
             known
-            and not (self._rest or self._skipping)
+            and not self._tail
             and chunk.startswith(known)
             and chunk.endswith(self._after)
             and chunk.find(b'"', len(known)) == len(chunk) - len(self._after)
         ):
             self.events += 1
             self.tokens += 1
-            return 1
-        before = self.tokens
-        if not self._rest and chunk[-2:] == b"\n\n" and chunk.find(b"\n\n") == len(chunk) - 2 and b"\r" not in chunk:
-            if self._skipping:
-                self._skipping = False
-            else:
-                self._read(chunk[:-2])  # one whole event, as engines send a token
-                self._note_shape(chunk, before)
-            return self.tokens - before
-        data = self._rest + chunk if self._rest else chunk
-        events = _END.split(data) if b"\r" in data else data.split(b"\n\n")
-        self._rest = events.pop()
-        for event in events:
-            if self._skipping:
-                self._skipping = False
-            else:
-                self._read(event)
-        if len(self._rest) > LARGEST_EVENT:
-            self._rest, self._skipping = b"", True
-        return self.tokens - before
+            return chunk
+        if self._has_ended:
+            return b""
+        if not self._tail and chunk[-2:] == b"\n\n" and chunk.find(b"\n\n") == len(chunk) - 2 and b"\r" not in chunk:
+            before = self.tokens
+            passes = self._read(chunk[:-2])  # one whole event, as engines send a token
+            self._note_shape(chunk, before)
+            return chunk if passes else b""
+        return self._take_pieces(chunk)
+
+    def _take_pieces(self, chunk: bytes) -> bytes:
+        """Take in bytes that hold no event, half of one, or several."""
+        end = _END.search(self._tail + chunk)
+        if end is None:
+            return self._hold(chunk)
+        passed = []
+        if self.is_torn:
+            at = end.end() - len(self._tail)
+            passed.append(chunk[:at])
+            data, self.is_torn = chunk[at:], False
+        else:
+            data = b"".join((*self._held, chunk))
+        self._held, self._size, self._tail = [], 0, b""
+        begin = 0
+        for end in _END.finditer(data):
+            if self._read(data[begin : end.start()]):
+                passed.append(data[begin : end.end()])
+            begin = end.end()
+            if self._has_ended:
+                return b"".join(passed)
+        passed.append(self._hold(data[begin:]))
+        return b"".join(passed)
+
+    def _hold(self, data: bytes) -> bytes:
+        """Keep bytes of an event that has not ended; return those that are too many to be kept."""
+        self._tail = (self._tail + data)[-_LONGEST_START:]
+        if self.is_torn:
+            return data
+        self._held.append(data)
+        self._size += len(data)
+        if self._size <= LARGEST_EVENT:
+            return b""
+        self.is_torn, data = True, b"".join(self._held)
+        self._held, self._size = [], 0
+        return data
+
+    def take_rest(self) -> bytes:
+        """Return the bytes of an event that has no empty line behind it, at the end of a stream that is whole."""
+        rest, self._held, self._size, self._tail = b"".join(self._held), [], 0, b""
+        if rest[-1:] in (b"\n", b"\r"):
+            self._read(rest.rstrip(b"\r\n"))
+        return rest
+
+    @property
+    def _has_ended(self) -> bool:
+        """Whether nothing more of the stream is for the client."""
+        return self.done or (self.recomputed and self._text is not None)
 
     def _note_shape(self, chunk: bytes, before: int) -> None:
         """Note what stands around the text of an event that told of one token and of nothing else."""
@@ -121,53 +179,27 @@ class EventCounter:
                     self._before, self._after = chunk[:begin], chunk[end:]
                     return
 
-    def sift(self, chunk: bytes, *, without_usage: bool) -> bytes:
-        """Take in bytes, and return those of whole events that go to the client.
-
-        Left out are the event by which an engine says that it pre-empted the request, and what follows it, and, where
-        the client has not asked for usage, the events that carry nothing else.
-        """
-        data = self._rest + chunk if self._rest else chunk
-        passed, begin = [], 0
-        for end in _END.finditer(data):
-            self._only_usage = False
-            self._read(data[begin : end.start()])
-            if self.recomputed:
-                break
-            if not (without_usage and self._only_usage):
-                passed.append(data[begin : end.end()])
-            begin = end.end()
-        self._rest = data[begin:]
-        if len(self._rest) > LARGEST_EVENT:
-            passed.append(self.take_rest())
-        return b"".join(passed)
-
-    def take_rest(self) -> bytes:
-        """Return the bytes of an event that has not ended."""
-        rest, self._rest = self._rest, b""
-        return rest
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the last event has ended."""
-        return not self._rest.strip()
-
-    def _read(self, event: bytes) -> None:
+    def _read(self, event: bytes) -> bool:
+        """Read an event; returns whether it goes to the client."""
         if event[:6] == b"data: " and b"\n" not in event and b"\r" not in event:
             data = event[6:]
         else:
             lines = [line[5:].removeprefix(b" ") for line in _LINE.split(event) if line[:5] == b"data:"]
             if not lines:
-                return  # a comment, or an empty line too many
+                return True  # a comment, or an empty line too many
             data = b"\n".join(lines)
         self.events += 1
+        self._only_usage = False
         if data == b"[DONE]":
             self.done = True
-            return
-        if self._text is not None or _tells_more(data):
+            self._before = b""
+        elif self._text is not None or _tells_more(data):
             self._parse(data)
         else:
             self.tokens += 1
+        if self.recomputed and self._text is not None:
+            return False
+        return not (self._without_usage and self._only_usage)
 
     def _parse(self, data: bytes) -> None:
         try:
@@ -189,16 +221,14 @@ class EventCounter:
                 self.finished = self.finished or choice.get("finish_reason") is not None
                 if self._text is not None:
                     self._text.append(_text_of(choice))
-        usage = event.get("usage")
-        self._only_usage = not choices and isinstance(usage, dict)
-        if isinstance(usage, dict):
-            prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
-            if type(prompt) is int and prompt >= 0:
-                self.prompt_tokens = prompt
-            if type(completion) is int and completion >= self.tokens:
-                self.tokens = completion
-                return
-        self.tokens += made
+        self._only_usage = not choices and isinstance(event.get("usage"), dict)
+        usage = usage_of(event)
+        if usage.prompt is not None:
+            self.prompt_tokens = usage.prompt
+        if usage.made is not None and usage.made >= self.tokens:
+            self.tokens = usage.made
+        else:
+            self.tokens += made
 
 
 def _tells_more(data: bytes) -> bool:

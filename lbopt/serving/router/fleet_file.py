@@ -51,7 +51,7 @@ class GroupPlan:
     kv_capacity
         Tokens that a worker can hold; None where the file does not say.
     advised
-        Whether a gateway forwards to its workers, which have no addresses here.
+        Whether a gateway forwards to its workers, which may have names alone.
     """
 
     name: str
@@ -205,24 +205,20 @@ def worker_of(table: Any, index: int, what: str, *, is_advised: bool = False) ->
     table, index, what
         The data, its place in the list, and what errors call the group.
     is_advised
-        Whether it is one of an advised group, which has a name alone.
+        Whether it is one of an advised group, which may have a name alone.
 
     Raises
     ------
     InputError
         Where it has no usable address, rank or name.
     """
-    if is_advised:
-        table = {"name": table} if isinstance(table, str) else table
-        if not isinstance(table, dict) or "name" not in table:
-            raise InputError(f"{what}: worker {index} is {shown(table)}; expected a name: the group is advised")
-        _refuse_others(table, ("name",), f"{what} is advised: worker {index}")
-        return WorkerAddress(_named(table["name"], f"{what}: name of worker {index}"), "")
     if isinstance(table, str):
-        table = {"url": table}
+        table = {"name" if is_advised and "://" not in table else "url": table}
     if not isinstance(table, dict):
         raise InputError(f"{what}: worker {index} is {shown(table)}; expected an address or a table with url")
     _refuse_others(table, ("name", "url", "rank"), f"{what}: worker {index}")
+    if is_advised and "url" not in table:
+        return WorkerAddress(_named(table.get("name"), f"{what}: name of worker {index}"), "")
     url = checked_url(table.get("url"), f"{what}: worker {index}")
     rank = table.get("rank")
     if rank is not None:

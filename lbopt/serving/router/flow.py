@@ -28,12 +28,11 @@ class Flow:
         "_attempt",
         "_endpoint",
         "_fleet",
+        "_goes_on",
         "_has_begun",
         "_job",
         "_now",
         "_router",
-        "_sifts",
-        "_strips",
         "_wakes",
         "counter",
     )
@@ -41,29 +40,30 @@ class Flow:
     def __init__(self, router: Router, job: Job, endpoint: Endpoint, attempt: int) -> None:
         self._router, self._job, self._endpoint, self._attempt = router, job, endpoint, attempt
         self._now = asyncio.get_running_loop().time  # what `Router.now` returns, with a call less for each chunk
-        self._strips = router.options.ask_usage and not job.ask.wants_usage
-        self._sifts = self._strips or router.keeps_text
         self._fleet = router.fleet
         self._has_begun = False
+        self._goes_on = False
         self._wakes = router.dispatcher.step_ends is not None
-        self.counter = EventCounter(job.text if router.keeps_text else None)
+        strips = router.options.ask_usage and not job.ask.wants_usage
+        self.counter = EventCounter(job.text if router.keeps_text else None, without_usage=strips)
 
     @property
     def goes_elsewhere(self) -> bool:
         """Whether the engine has pre-empted the request and gave it back."""
         return self.counter.recomputed and self._router.keeps_text
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is awaited of the engine: it gave the request back, or goes on behind ``[DONE]``."""
+        return self._goes_on or self.goes_elsewhere
+
     def take(self, data: bytes) -> bytes:
         """Take in bytes, tell the state what they say, and return those that go to the client."""
-        counter, job = self.counter, self._job
+        counter, job, fleet = self.counter, self._job, self._fleet
         self._endpoint.last_heard = job.heard_at = now = self._now()
-        if self._sifts:
-            before = counter.tokens
-            data = counter.sift(data, without_usage=self._strips)
-            count = counter.tokens - before
-        else:
-            count = counter.feed(data)
-        fleet, tracker = self._fleet, job.tracker
+        before, self._goes_on = counter.tokens, counter.done
+        data = counter.take(data)
+        tracker, count = job.tracker, counter.tokens - before
         if not self._has_begun:
             self._has_begun = True
             fleet.first_chunk(tracker, now, self._attempt)
@@ -73,10 +73,6 @@ class Flow:
                 self._router.dispatcher.wake()  # a step may have ended
         if counter.prompt_tokens is not None and tracker.estimated:
             self._router.counted(job, counter.prompt_tokens)
-        if counter.done:
+        if counter.done and not counter.error:
             self._router.finished(job, self._attempt)
         return data
-
-    def rest(self) -> bytes:
-        """Return bytes that were held back and go to the client at the end."""
-        return self.counter.take_rest() if self._sifts else b""

@@ -16,11 +16,13 @@ from aiohttp import web
 
 from lbopt.serving.router.answers import refuse
 from lbopt.serving.router.ask import with_field
+from lbopt.serving.router.breaker import asked_rest
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.events import error_event
 from lbopt.serving.router.flow import Flow
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.signatures import HEADER, KEY_HEADER
+from lbopt.serving.router.usage import usage_of
 from lbopt.serving.router.wire import Head, Wire, request_bytes
 
 if TYPE_CHECKING:
@@ -37,8 +39,10 @@ _HOP = frozenset(
 _NOT_TO_ENGINES = _HOP | {"x-data-parallel-rank", HEADER.lower(), KEY_HEADER.lower()}
 #: What an engine says of experts is for the router.
 _NOT_TO_CLIENTS = _HOP | {HEADER.lower()}
-#: Answers of an engine, or of what stands before it, that mean that another engine may do better.
-_ELSEWHERE = frozenset({429, 502, 503, 504})
+#: Answers of an engine, or of what stands before it, by which it refuses what another engine may take. After some of
+#: them (it is full, or not there) the same engine may take it later.
+_LATER = frozenset({429, 502, 503, 504})
+_ELSEWHERE = _LATER | {404, 408, 500}
 #: Bytes that a client has not taken yet, above which the engine is not read: where transports say that they are full.
 _MOST_UNSENT = 2**16
 #: Largest answer that is not a stream, bytes.
@@ -124,31 +128,48 @@ class Attempt:
                 wire = await router.wires.open(endpoint.address.url, fresh=True)  # the engine had closed the old one
                 head = await wire.ask(request)
             if head.status in _ELSEWHERE:
-                self.why = f"worker {endpoint.address.name} answered {head.status}"
-                may_retry = job.begun is None and router.may_retry(job)
-                if head.status != 429:  # it looks idle, so it would be chosen again and again
-                    router.note_fault(endpoint, refused=True)
-                if may_retry:
+                asked = asked_rest(head.get("retry-after"))
+                if self._is_refused(f"answered {head.status}", asked, later=head.status in _LATER):
                     return Result.AGAIN
-            else:
-                endpoint.last_heard = router.now()
-                endpoint.breaker.succeed()
             if router.signatures is not None and head.status == 200:
                 router.signatures.heard(job, head.get(HEADER.lower()))
             if head.status == 200 and head.get("content-type").lower().startswith("text/event-stream"):
                 return await self._stream(wire, head)
             return await self._whole(wire, head)
         except FAULTS as fault:
-            return self._fault(fault)
+            return self._fault(f"gave no answer: {type(fault).__name__}")
         finally:
             job.heard_at = 0.0
             if wire is not None:
                 router.wires.give_back(wire)
 
-    def _fault(self, fault: BaseException) -> Result:
+    def _is_refused(self, why: str, asked: float = 0.0, *, later: bool = False) -> bool:
+        """Note that the engine refuses what another one may take.
+
+        Parameters
+        ----------
+        why
+            What the engine did.
+        asked
+            Seconds of Retry-After; 0 = none.
+        later
+            Whether the same engine may take it later.
+
+        Returns
+        -------
+        bool
+            Whether another attempt is to be made.
+        """
+        router, job = self._router, self._job
+        self.why = f"worker {self._endpoint.address.name} {why}"
+        job.tried[self._endpoint.mirror] = asked
+        return job.begun is None and router.may_retry(job) and (later or router.has_untried(job))
+
+    def _fault(self, why: str) -> Result:
         """Note a fault of the engine or of the connection to it."""
-        router, job, name = self._router, self._job, self._endpoint.address.name
-        self.why = f"worker {name} gave no answer: {type(fault).__name__}"
+        router, job = self._router, self._job
+        self.why = f"worker {self._endpoint.address.name} {why}"
+        job.tried[self._endpoint.mirror] = 0.0
         router.note_fault(self._endpoint)
         return Result.AGAIN if job.begun is None else Result.BROKEN
 
@@ -169,6 +190,8 @@ class Attempt:
                 router.failed(job)
                 return Result.ANSWERED
         body = b"".join(parts)
+        if head.status not in _ELSEWHERE:
+            router.taken(job, self._endpoint)
         self._read_usage(body)
         self.answer = web.Response(status=head.status, body=body, headers=headers_for_client(head.headers))
         if head.status < 400:
@@ -181,48 +204,58 @@ class Attempt:
         if b'"usage"' not in body[-4096:] and b'"usage"' not in body[:4096]:
             return
         try:
-            usage = json.loads(body)["usage"]
-            prompt, made = usage["prompt_tokens"], usage.get("completion_tokens", 0)
-        except (ValueError, TypeError, KeyError, RecursionError):
+            usage = usage_of(json.loads(body))
+        except (ValueError, RecursionError):
             return
-        if type(prompt) is int and prompt >= 0:
-            self._router.counted(self._job, prompt)
-        if type(made) is int and made > 0:
-            self._router.fleet.tokens(self._job.tracker, made, self._attempt)
+        if usage.prompt is not None:
+            self._router.counted(self._job, usage.prompt)
+        if usage.made:
+            self._router.fleet.tokens(self._job.tracker, usage.made, self._attempt)
 
     async def _stream(self, wire: Wire, head: Head) -> Result:
         """Pass on a stream of events as it comes, and count its tokens."""
-        router, job, endpoint = self._router, self._job, self._endpoint
-        flow = Flow(router, job, endpoint, self._attempt)
+        router, job = self._router, self._job
+        flow = Flow(router, job, self._endpoint, self._attempt)
         answer = job.begun
         try:
             while data := await wire.piece():
                 data = flow.take(data)
+                if flow.counter.error and answer is None and self._is_refused("answered with an error"):
+                    return Result.AGAIN  # as with status 500
                 if data:
                     if answer is None:
                         answer = await self._begin(head)
                     await self._write(answer, data)
-                if flow.goes_elsewhere:
+                if flow.is_over:
                     break
                 if answer is not None and answer.headers.get("Transfer-Encoding") == "chunked":
                     await self._pour(wire, flow)
                     break
         except FAULTS as fault:
             if not flow.counter.done:
-                result = self._fault(fault)
-                return await self._break_off(answer) if result is Result.BROKEN else result
+                return await self._broken(f"gave no answer: {type(fault).__name__}")
         if flow.goes_elsewhere:
             return self._recomputed()
-        if flow.counter.done or flow.counter.finished or flow.counter.error:
+        rest = flow.counter.take_rest()
+        if not (flow.counter.done or flow.counter.finished or flow.counter.error):
+            return await self._broken("ended its stream before the answer was whole")
+        if flow.counter.error:
+            router.failed(job)
+        else:
             router.finished(job, self._attempt)
-            if answer is None:
-                answer = await self._begin(head)
-            await self._write(answer, flow.rest(), is_last=True)
-            self.answer = answer
-            return Result.ANSWERED
-        self.why = f"worker {endpoint.address.name} ended its stream before the answer was whole"
-        router.note_fault(endpoint)
-        return Result.AGAIN if answer is None else await self._break_off(answer)
+        if answer is None:
+            answer = await self._begin(head)
+        await self._write(answer, rest, is_last=True)
+        self.answer = answer
+        return Result.ANSWERED
+
+    async def _broken(self, why: str) -> Result:
+        """Note that a stream broke off; where the client has a part of it, tell the client."""
+        result = self._fault(why)
+        if result is Result.BROKEN:
+            self.answer = answer = self._job.begun
+            await end_with_error(answer, self.why)
+        return result
 
     async def _pour(self, wire: Wire, flow: Flow) -> None:
         """Let the chunks of the engine go straight to the client's connection, until the stream ends.
@@ -248,11 +281,11 @@ class Attempt:
                 if num_unsent() > _MOST_UNSENT:
                     wire.pause()
                     wire.nudge()
-            if flow.goes_elsewhere:
+            if flow.is_over:
                 wire.nudge()
 
         wire.pour(sink)
-        while not (wire.is_done or flow.goes_elsewhere):
+        while not (wire.is_done or flow.is_over):
             await wire.wait()
             if is_closing():
                 raise ClientGone
@@ -261,7 +294,8 @@ class Attempt:
                 await request.writer.drain()
                 job.write_began, job.heard_at = 0.0, self._router.now()
                 wire.resume()
-        await wire.wait()  # raises where the stream broke off
+        if not flow.is_over:
+            await wire.wait()  # raises where the stream broke off
 
     async def _write(self, answer: web.StreamResponse, data: bytes, *, is_last: bool = False) -> None:
         """Write to the client, who alone is to blame where that fails."""
@@ -287,6 +321,7 @@ class Attempt:
             raise ClientGone from fault
         self._job.body = b""  # no other attempt will need it
         self._job.write_began = 0.0
+        self._router.taken(self._job, self._endpoint)
         return answer
 
     def _recomputed(self) -> Result:
@@ -294,12 +329,6 @@ class Attempt:
         self.why = f"worker {self._endpoint.address.name} pre-empted the request"
         self._router.recomputed(self._job, self._attempt)
         return Result.RECOMPUTED
-
-    async def _break_off(self, answer: web.StreamResponse) -> Result:
-        """Tell the client why its stream ends."""
-        self.answer = answer
-        await end_with_error(answer, self.why or "the engine ended its stream")
-        return Result.BROKEN
 
 
 async def read_whole(answer: aiohttp.ClientResponse, most: int) -> bytes:
@@ -313,7 +342,7 @@ async def read_whole(answer: aiohttp.ClientResponse, most: int) -> bytes:
 
 
 async def end_with_error(answer: web.StreamResponse, why: str, kind: str = "upstream_error") -> None:
-    """End a stream that has begun with an event that says why."""
+    """End a stream that has begun with an event that says why, behind an empty line: a long event may have no end."""
     with suppress(ConnectionError, RuntimeError):  # the client has gone
-        await answer.write(error_event(f"{why}; the answer is not whole", kind))
+        await answer.write(b"\n\n" + error_event(f"{why}; the answer is not whole", kind))
         await answer.write_eof()

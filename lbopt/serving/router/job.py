@@ -73,6 +73,7 @@ class Job:
         "retries",
         "text",
         "tracker",
+        "tried",
         "write_began",
     )
 
@@ -96,6 +97,7 @@ class Job:
         self.write_began = 0.0
         self.reported_at = 0.0  # when a gateway last reported of it
         self.heard_at = 0.0  # when the engine was last heard; 0 = nobody waits for it
+        self.tried: dict[WorkerMirror, float] = {}  # workers that did not take it, and their Retry-After, s
         self.placed: asyncio.Future[WorkerMirror] = asyncio.get_running_loop().create_future()
         tracker.payload = self
 

@@ -147,14 +147,16 @@ class RouterMetrics(Collector):
         load = GaugeMetricFamily("lbopt_worker_tokens", "Tokens that the worker holds", labels=labels)
         running = GaugeMetricFamily("lbopt_worker_running", "Requests in its slots", labels=labels)
         queued = GaugeMetricFamily("lbopt_worker_queued", "Requests bound to it without a slot", labels=labels)
-        up = GaugeMetricFamily("lbopt_worker_up", "1 = takes requests, 0.5 = drains, 0 = down", labels=labels)
+        up = GaugeMetricFamily(
+            "lbopt_worker_up", "1 = takes requests, 0.75 = rests, 0.5 = drains, 0 = down", labels=labels
+        )
         drift = GaugeMetricFamily(
             "lbopt_mirror_drift_tokens", "Tokens by the engine's metrics minus those of the mirror", labels=labels
         )
         drifted = GaugeMetricFamily(
             "lbopt_mirror_drift_requests", "Requests by the engine's metrics minus those of the mirror", labels=labels
         )
-        states = {Health.UP: 1.0, Health.DRAINING: 0.5, Health.DOWN: 0.0}
+        states = {Health.UP: 1.0, Health.RESTING: 0.75, Health.DRAINING: 0.5, Health.DOWN: 0.0}
         for worker, endpoint in self._router.endpoints.items():
             names = [worker.group.name, worker.name]
             load.add_metric(names, worker.load)
@@ -222,6 +224,7 @@ class RouterMetrics(Collector):
                 dispatcher.failed_decisions,
             ),
             ("lbopt_rounds", "Rounds of the dispatcher", dispatcher.rounds),
+            ("lbopt_failed_rounds", "Rounds in which requests were placed by load", dispatcher.failed_rounds),
             ("lbopt_lost_records", "Rows of the record that could not be written", self._lost_records()),
         ):
             yield CounterMetricFamily(name, help_text, value)

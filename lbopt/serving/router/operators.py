@@ -22,8 +22,10 @@ from lbopt.serving.state import Health
 
 
 async def health(request: web.Request) -> web.Response:
-    """Say that the process lives."""
-    return web.Response(text="ok\n")
+    """Say that the process lives, and for which models no rule decides because its rounds fail."""
+    faults = request.app[ROUTER].dispatcher.faults
+    lines = [f"rounds for model '{model}' fail, requests are placed by load: {why}\n" for model, why in faults.items()]
+    return web.Response(text="ok\n" + "".join(lines))
 
 
 async def ready(request: web.Request) -> web.Response:
@@ -105,7 +107,7 @@ async def add_worker(request: web.Request) -> web.Response:
             raise InputError(f"group is {shown(group)}; expected one of {', '.join(router.groups)}")
         is_advised = router.groups[group].advised
         address = worker_of(data, 0, f"group '{group}'", is_advised=is_advised)
-        if not is_advised:
+        if address.url:
             refuse_outside(address.url, router.plan, f"worker '{address.name}'")
         found = router.fleet.worker(group, address.name)
         if found is not None:

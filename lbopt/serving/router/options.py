@@ -6,6 +6,9 @@ from dataclasses import dataclass, fields
 
 from lbopt.exceptions import InputError
 
+#: Options that come from the environment alone, and that nothing shows.
+KEYS = ("api_key", "admin_token", "route_token")
+
 #: Options that are numbers, with the ends between which they have a meaning.
 _ENDS: dict[str, tuple[float, float]] = {
     "port": (0, 65535),
@@ -76,8 +79,9 @@ class RouterOptions:
         chunk.
     tokenize
         Whether an engine is asked for the length of a prompt (`/tokenize`) before it is placed.
-    api_key, admin_token
-        Key of clients, None = no key is asked for; token for `/workers`, without which that door is closed.
+    api_key, admin_token, route_token
+        Key of clients, None = no key is asked for; token for `/workers`, and one for `/route`, which the first opens,
+        too: without one such a door is closed.
     record
         Folder for the record of decisions; None = none is kept.
     prefixes, prefix_bytes, prefix_key
@@ -121,6 +125,7 @@ class RouterOptions:
     tokenize: bool = False
     api_key: str | None = None
     admin_token: str | None = None
+    route_token: str | None = None
     record: str | None = None
     prefixes: bool = False
     prefix_bytes: int = 512
@@ -137,7 +142,7 @@ class RouterOptions:
             raise InputError("prefixes is on and there is no record to tell them; name its folder by --record")
         if self.decide not in ("arrival", "step"):
             raise InputError(f"decide is '{self.decide[:40]}'; expected arrival or step")
-        for name in ("api_key", "admin_token"):
+        for name in KEYS:
             value = getattr(self, name)
             if value is not None and (len(value) < 8 or not value.isprintable() or " " in value):
                 raise InputError(
@@ -146,6 +151,5 @@ class RouterOptions:
                 )
 
     def __repr__(self) -> str:
-        hidden = ("api_key", "admin_token")
-        values = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.name not in hidden)
+        values = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.name not in KEYS)
         return f"RouterOptions({', '.join(values)})"

@@ -24,6 +24,7 @@ from lbopt.serving.router.fleet_file import PrefillerPlan
 from lbopt.serving.router.forward import FAULTS, headers_for_client, read_whole
 from lbopt.serving.router.job import Job, Stop
 from lbopt.serving.router.scrape import of_rank
+from lbopt.serving.router.usage import usage_of
 from lbopt.serving.state import Prefiller
 
 if TYPE_CHECKING:
@@ -76,10 +77,10 @@ class PrefillHop:
         """Have the prompt of a job computed, and put it into the pool; an answer where it is refused."""
         router, tracker = self._router, job.tracker
         model = tracker.pool.model
-        tried = 0
+        tried: list[Prefiller] = []
         while True:
             async with self._turns[model]:  # whoever came first is next
-                while (prefiller := self._choose(model)) is None:
+                while (prefiller := self._choose(model, tried)) is None:
                     self._room.clear()
                     await self._wait_for_room()
                 router.fleet.prefilling(tracker, prefiller)
@@ -95,11 +96,11 @@ class PrefillHop:
                 return refused
             router.fleet.prefill_failed(tracker)
             self._room.set()
-            tried += 1
-            if tried > router.options.retries:
+            tried.append(prefiller)
+            if len(tried) > router.options.retries:
                 return refuse(502, why, "upstream_error")
             router.metrics.retries += 1
-            await asyncio.sleep(delay(tried, router.options.retry_seconds, router.options.retry_cap))
+            await asyncio.sleep(delay(len(tried), router.options.retry_seconds, router.options.retry_cap))
 
     def _note_fault(self, prefiller: Prefiller) -> None:
         """Note that a prefiller gave no answer; after some in a row it gets no prompt until its metrics are read."""
@@ -112,9 +113,10 @@ class PrefillHop:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._room.wait(), 0.05)  # blocks are given back without telling anybody here
 
-    def _choose(self, model: str) -> Prefiller | None:
+    def _choose(self, model: str, tried: list[Prefiller]) -> Prefiller | None:
+        """Return the emptiest prefiller that takes more, one that has not failed at this prompt before others."""
         able = [prefiller for prefiller in self._by_model[model] if prefiller.takes_more]
-        return min(able, key=lambda prefiller: (len(prefiller.holders), prefiller.share), default=None)
+        return min(able, key=lambda p: (tried.count(p), len(p.holders), p.share), default=None)
 
     async def _probe(self, job: Job, prefiller: Prefiller) -> tuple[web.StreamResponse | None, str | None]:
         """Send the probe; returns an answer of the engine that refuses the request, and why another try is needed."""
@@ -144,13 +146,13 @@ class PrefillHop:
             return None, f"prefiller {prefiller.name} gave no answer: {type(fault).__name__}"
         try:
             parsed = json.loads(text)
-            prompt = parsed["usage"]["prompt_tokens"]
+            prompt = usage_of(parsed).prompt
             handoff = connector.handoff(parsed)
-        except (ValueError, TypeError, KeyError, RecursionError):
-            return None, f"prefiller {prefiller.name} sent an answer without usage"
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return None, f"prefiller {prefiller.name} sent an answer that cannot be read"
         if handoff is None:
             return None, f"prefiller {prefiller.name} handed nothing over: its answer has no kv_transfer_params"
-        known = prompt if type(prompt) is int and prompt > 0 else None
+        known = prompt or None
         if known is not None:
             router.counted(job, known)
         if handoff:

@@ -20,6 +20,7 @@ from lbopt.serving.record.prefixes import hasher_of
 from lbopt.serving.record.writer import DecisionRecord
 from lbopt.serving.router.answers import refuse
 from lbopt.serving.router.ask import Ask
+from lbopt.serving.router.breaker import Breaker, Rest
 from lbopt.serving.router.carry import Carrier
 from lbopt.serving.router.continuation import continued
 from lbopt.serving.router.dispatcher import Dispatcher
@@ -37,7 +38,7 @@ from lbopt.serving.router.shadow import Shadow
 from lbopt.serving.router.signatures import signatures_of
 from lbopt.serving.router.step_ends import StepEnds
 from lbopt.serving.router.wire import Wires
-from lbopt.serving.state import FleetState, RequestTracker, WorkerMirror
+from lbopt.serving.state import FleetState, Health, RequestTracker, WorkerMirror
 
 _log = logging.getLogger(__name__)
 
@@ -217,7 +218,9 @@ class Router:
         plan = self.groups[group]
         mirror = self.fleet.worker_up(group, address.name, plan.slots)
         self.fleet.down(mirror, 0.0)
-        endpoint = Endpoint(address, mirror, self.options.failures, plan.kv_capacity)
+        options = self.options
+        rest = Rest(options.retry_seconds, options.retry_cap)
+        endpoint = Endpoint(address, mirror, Breaker(options.failures), rest, plan.kv_capacity)
         mirror.payload = endpoint
         self.endpoints[mirror] = endpoint
         return endpoint
@@ -241,6 +244,9 @@ class Router:
             elif not job.tracker.has_ended:
                 job.renew()
             job.stop(Stop.DOWN)
+        if not self.has_worker(mirror.group.pool.model):
+            for other in [w for group in mirror.group.pool.groups for w in group.workers]:
+                self._rested(self.endpoints[other])  # there is nobody else now
         self.dispatcher.wake()
 
     def remove_worker(self, endpoint: Endpoint) -> None:
@@ -248,11 +254,28 @@ class Router:
         endpoint.retired = True
         self.fleet.draining(endpoint.mirror, leave=True)
 
-    def note_fault(self, endpoint: Endpoint, *, refused: bool = False) -> None:
-        """Note that an engine gave no answer, or `refused`: that it says it is not there, whatever its streams do."""
+    def note_fault(self, endpoint: Endpoint) -> None:
+        """Note that an engine gave no answer."""
         endpoint.breaker.fail(self.now())
-        if endpoint.breaker.is_open(-1.0 if refused else endpoint.last_heard) and endpoint.mirror.is_open:
+        if endpoint.breaker.is_open(endpoint.last_heard) and endpoint.mirror.is_open:
             self.worker_down(endpoint)
+
+    def taken(self, job: Job, endpoint: Endpoint) -> None:
+        """Note that an engine took a request: those that refused it before are to blame, and rest."""
+        endpoint.last_heard = self.now()
+        endpoint.breaker.succeed()
+        endpoint.rest.take()
+        for worker, asked in job.tried.items():
+            refuser = self.endpoints.get(worker)
+            if refuser is not None and refuser is not endpoint and self.fleet.resting(worker):
+                seconds = refuser.rest.refuse(asked)
+                _log.info("worker %s refuses what others take, and rests for %.3g s", worker.name, seconds)
+                asyncio.get_running_loop().call_later(seconds, self._rested, refuser)
+        job.tried.clear()
+
+    def _rested(self, endpoint: Endpoint) -> None:
+        if endpoint.mirror.health is Health.RESTING:
+            self.worker_up(endpoint)
 
     # -- a request
 
@@ -279,9 +302,11 @@ class Router:
         if model is None:
             message = f"the model '{name or ''}' does not exist; /v1/models lists those that do"
             raise Refusal(refuse(404, message[:300], "invalid_request_error", code="model_not_found"), "model")
-        if path != ADVICE and any(g.advised for g in self.plan.groups if g.model == model):
-            message = f"the model '{name}' is advised: a gateway forwards its requests and asks POST /route"
-            raise Refusal(refuse(404, message[:300], "invalid_request_error", code="model_not_found"), "model")
+        is_advised = any(group.advised for group in self.plan.groups if group.model == model)
+        if is_advised != (path == ADVICE):
+            what = "is not advised: send its requests to /v1" if path == ADVICE else "is advised: a gateway forwards it"
+            message = f"the model '{model[:200]}' {what}"
+            raise Refusal(refuse(404, message, "invalid_request_error", code="model_not_found"), "model")
         if self.is_draining or not self.dispatcher.is_ready:
             what = "the router ends" if self.is_draining else "the router is not ready yet"
             raise Refusal(refuse(503, what, "overloaded", retry_after=2), "not_ready")
@@ -315,12 +340,17 @@ class Router:
         """Return whether another attempt may be made."""
         return job.retries < self.options.retries and not self.is_draining
 
-    def counted(self, job: Job, prompt: int) -> None:
-        """Take in the prompt tokens that an engine counted."""
+    def has_untried(self, job: Job) -> bool:
+        """Return whether a worker takes requests at which a request has not been yet."""
+        groups = job.tracker.pool.groups
+        return any(worker not in job.tried for group in groups for worker in group.open_workers)
+
+    def counted(self, job: Job, prompt: int, *, learns: bool = True) -> None:
+        """Take in the prompt tokens that an engine counted; the estimate of others learns from what came from there."""
         tracker = job.tracker
         if tracker.estimated and tracker.recomputations == 0:
             self.metrics.note_estimate(tracker.prompt, prompt)
-            if not job.ask.exact:
+            if learns and not job.ask.exact:
                 self.estimates[tracker.pool.model].learn(job.ask.units, prompt)
             if not tracker.has_ended:
                 self.fleet.corrected(tracker, prompt)

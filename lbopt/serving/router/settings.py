@@ -12,10 +12,9 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
-from lbopt.serving.router.options import RouterOptions
+from lbopt.serving.router.options import KEYS, RouterOptions
 from lbopt.spec import unknown
 
-_KEYS = ("api_key", "admin_token")
 _TRUTH = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 
 
@@ -37,10 +36,10 @@ def options_from(table: Mapping[str, Any], settings: Sequence[str], given: Mappi
         Where a name is unknown or a value cannot be.
     """
     kinds = {field.name: str(field.type) for field in fields(RouterOptions)}
-    open_names = [name for name in kinds if name not in _KEYS]
+    open_names = [name for name in kinds if name not in KEYS]
     values: dict[str, Any] = {}
     for name, value in table.items():
-        if name in _KEYS:
+        if name in KEYS:
             raise InputError(f"[router] of the fleet file sets {name}; keys come from the environment alone")
         if name not in kinds:
             raise unknown("option of [router]", name, open_names)

@@ -77,10 +77,18 @@ class FleetState:
 
     def draining(self, worker: WorkerMirror, *, leave: bool = False) -> None:
         """Let a worker take nothing new; with `leave` it is removed as soon as it has nothing."""
-        if worker.health is Health.UP:
+        if worker.health in (Health.UP, Health.RESTING):
             worker.health = Health.DRAINING
         worker.leaving = worker.leaving or leave
         self._remove_if_done(worker)
+
+    def resting(self, worker: WorkerMirror) -> bool:
+        """Let a worker take nothing new for now; False for the last one of its pool that does, which goes on."""
+        others = (other for group in worker.group.pool.groups for other in group.workers if other is not worker)
+        if not worker.is_open or not any(other.is_open for other in others):
+            return False
+        worker.health = Health.RESTING
+        return True
 
     def down(self, worker: WorkerMirror, at: float) -> tuple[list[RequestTracker], list[RequestTracker]]:
         """Take a worker out of the steps: what it had not begun returns to the pool, what it had begun has failed.

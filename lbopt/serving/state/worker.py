@@ -21,6 +21,7 @@ class Health(StrEnum):
     """Whether a worker takes requests."""
 
     UP = "up"
+    RESTING = "resting"  #: it refused what others take; it ends what it has, and is up again in a moment
     DRAINING = "draining"  #: it ends what it has
     DOWN = "down"  #: it has nothing, and gets nothing
 
