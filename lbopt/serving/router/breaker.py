@@ -8,7 +8,6 @@ it runs goes on meanwhile.
 
 from __future__ import annotations
 
-import time
 from email.utils import parsedate_to_datetime
 
 
@@ -76,13 +75,13 @@ class Rest:
         self.refusals = 0
 
 
-def asked_rest(text: str) -> float:
-    """Return the seconds that a Retry-After header asks for, in seconds or as a date; 0 where it is none."""
+def asked_rest(text: str, date: str) -> float:
+    """Return the seconds that a Retry-After asks for, 0 where it is none; one that is a moment counts from `date`."""
     if text.isascii() and text.isdigit():
         return float(text[:9])
     try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except (ValueError, OverflowError):
+        return max(0.0, (parsedate_to_datetime(text) - parsedate_to_datetime(date)).total_seconds())
+    except (ValueError, TypeError, OverflowError):
         return 0.0
 
 

@@ -128,7 +128,7 @@ class Attempt:
                 wire = await router.wires.open(endpoint.address.url, fresh=True)  # the engine had closed the old one
                 head = await wire.ask(request)
             if head.status in _ELSEWHERE:
-                asked = asked_rest(head.get("retry-after"))
+                asked = asked_rest(head.get("retry-after"), head.get("date"))
                 if self._is_refused(f"answered {head.status}", asked, later=head.status in _LATER):
                     return Result.AGAIN
             if router.signatures is not None and head.status == 200:
