@@ -59,6 +59,7 @@ class Engine:
         self.handoff = False
         self.disconnects = 0
         self.extra = b""
+        self.stays = 0.0  # seconds between [DONE] and the end of the answer
         self.answer_headers = {}
         self.url = ""
         self._runner = None
@@ -174,6 +175,7 @@ class Engine:
         if (ask.get("stream_options") or {}).get("include_usage"):
             await self._write(response, b"data: " + json.dumps({"choices": [], "usage": usage}).encode() + b"\n\n")
         await self._write(response, self.extra + b"data: [DONE]\n\n")
+        await asyncio.sleep(self.stays)
         return response
 
     async def _write(self, response, data):

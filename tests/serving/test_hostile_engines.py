@@ -270,6 +270,21 @@ def test_what_goes_on_behind_done_is_cut_off():
     run(check())
 
 
+def test_an_answer_ends_with_done_whatever_the_engine_does_then():
+    """It keeps the connection open and says nothing more: the client is not kept for that."""
+
+    async def check():
+        engine = Engine(tokens=2)
+        engine.stays = 60.0
+        async with fleet([engine], idle_seconds=10) as (router, client, base):
+            status, data = await stream(client, base)
+            assert (status, data[-14:]) == (200, DONE)
+            assert router.fleet.endings == {"finished": 1}
+            await becomes(lambda: is_empty(router))
+
+    run(check(), 8)
+
+
 # -- the door of gateways
 
 

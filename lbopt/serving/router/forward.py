@@ -6,6 +6,7 @@ engine breaks off ends with an event that says so. Of the headers those are left
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import suppress
 from enum import Enum
@@ -45,6 +46,8 @@ _LATER = frozenset({429, 502, 503, 504})
 _ELSEWHERE = _LATER | {404, 408, 500}
 #: Bytes that a client has not taken yet, above which the engine is not read: where transports say that they are full.
 _MOST_UNSENT = 2**16
+#: Seconds in which an engine has to end its answer behind ``[DONE]``; then its connection is closed.
+_LONGEST_END = 1.0
 #: Largest answer that is not a stream, bytes.
 _LARGEST_ANSWER = 256 * 2**20
 
@@ -281,11 +284,16 @@ class Attempt:
                 if num_unsent() > _MOST_UNSENT:
                     wire.pause()
                     wire.nudge()
-            if flow.is_over:
+            if flow.counter.done or flow.is_over:
                 wire.nudge()
 
         wire.pour(sink)
         while not (wire.is_done or flow.is_over):
+            if flow.counter.done:  # the client has all; only the connection is awaited
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LONGEST_END):
+                        await wire.wait()
+                return
             await wire.wait()
             if is_closing():
                 raise ClientGone
