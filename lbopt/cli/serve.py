@@ -83,10 +83,10 @@ def _run(fleet: str, given: dict[str, Any], settings: list[str], tls: tuple[str 
     from lbopt.cli.console import remark
     from lbopt.serving.router.fleet_file import read_fleet
     from lbopt.serving.router.options import KEYS
+    from lbopt.serving.router.rules import needs_compiler
     from lbopt.serving.router.run import run, tls_of
     from lbopt.serving.router.service import Router
     from lbopt.serving.router.settings import options_from
-    from lbopt.studies.requests import RequestSource
 
     logging.getLogger("lbopt.serving").setLevel(logging.INFO)
     plan = read_fleet(fleet)
@@ -94,8 +94,12 @@ def _run(fleet: str, given: dict[str, Any], settings: list[str], tls: tuple[str 
     options = options_from(plan.options, settings, {**given, **keys})
     training = None
     if options.train_on is not None:
+        from lbopt.studies.requests import RequestSource
+
         training = RequestSource(trace=options.train_on).draw_for(options.seed, num_seeds=1)
     router = Router(plan, options, training)
+    if not needs_compiler(router.rules, plan.groups, options):
+        os.environ["NUMBA_DISABLE_JIT"] = "1"
 
     def told(server: Any) -> None:
         scheme = "http" if tls[0] is None else "https"

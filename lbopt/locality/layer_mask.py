@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.locality.forward_selection import forward_selection
@@ -97,6 +96,8 @@ def fit_layer_mask(cells: ArrayLike, decode: ArrayLike, pairs: Ints, weights: Fl
 
 
 def _target_ranks(activation: Floats, pairs: Ints) -> Floats:
+    from scipy.stats import rankdata
+
     products, squares = (a.sum(axis=0) for a in _products(activation, _weights(activation), pairs))
     length = np.sqrt(squares)
     lengths = length[pairs[:, 0]] * length[pairs[:, 1]]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
 from lbopt.exceptions import InputError
 from lbopt.locality.gate import Floats, Ints, check_whole
@@ -66,6 +65,8 @@ def cosine_distances(rows: ArrayLike, pairs: Ints) -> Floats:
 
 def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
     """Return Spearman's rho with average ranks; 0 where one of them is constant, which says nothing of the other."""
+    from scipy.stats import rankdata
+
     # twice an average rank is whole, so that equal orders give equal values to the last bit
     u, v = (2 * rankdata(np.asarray(a)) - (np.size(a) + 1) for a in (x, y))
     spread = float((u @ u) * (v @ v))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,24 +34,12 @@ from lbopt.policies import CompiledPolicy, Policy
 from lbopt.policies.eldr import FittedGuide
 from lbopt.serving.state import WorkerMirror
 
+if TYPE_CHECKING:
+    from lbopt.serving.router.signatures import Signature
+
 Ints = NDArray[np.int64]
 
 _log = logging.getLogger(__name__)
-
-
-class Signature(NamedTuple):
-    """What a request's prompt did to the experts.
-
-    Parameters
-    ----------
-    counts
-        int64 (L, E).
-    is_own
-        Whether it was counted for this request; else it is what requests like it did.
-    """
-
-    counts: Ints
-    is_own: bool
 
 
 class Prepared(NamedTuple):

@@ -8,6 +8,7 @@ of events it decides as in the simulator. `decide` places what waits in a pool; 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +31,11 @@ from lbopt.policies.eldr import FittedGuide
 from lbopt.policies.relative_age import RelativeAge
 from lbopt.policies.replay import Replay
 from lbopt.predictors import Forecast, Forecaster, make_predictor
-from lbopt.serving.locality import LocalityRule, locality_of
 from lbopt.serving.state import BarrierGroup, FleetState, RequestTracker, Sight, WorkerMirror
 from lbopt.serving.state.group import Forecasting
-from lbopt.simulator.legality import bound_worker, refuse_infeasible
+
+if TYPE_CHECKING:
+    from lbopt.serving.locality import LocalityRule
 
 Ints = NDArray[np.int64]
 
@@ -78,7 +80,7 @@ class LiveRule:
         self._slots = slots
         self._kv_capacity = None if isinstance(policy, CompiledPolicy) else kv_capacity  # these look at their own
         self._turn = turn_of(0)
-        self.locality: LocalityRule | None = locality_of(policy, num_workers)
+        self.locality: LocalityRule | None = None
         self._forecasts = None if foresight_of(policy) is None else _Forecasts(policy, training)
         if isinstance(policy, CompiledPolicy):
             given = dict(policy.parameters)
@@ -86,6 +88,10 @@ class LiveRule:
                 given |= {"front_ends": 1, "kv_capacity": kv_capacity or 0}
             self._parameters = parameters_of(**given)
             self._code = policy.code
+            if policy.code == BAND:
+                from lbopt.serving.locality import locality_of  # imports what no other rule needs
+
+                self.locality = locality_of(policy, num_workers)
         if num_workers < 1:
             raise InputError("a barrier group has no worker; expected at least one")
 
@@ -153,6 +159,8 @@ class LiveRule:
             choice[reach:] = -1
             return choice
         assert isinstance(self.policy, DecidingPolicy)
+        from lbopt.simulator.legality import refuse_infeasible  # with the simulator, which compiled rules do without
+
         decision = np.asarray(self.policy.decide(seen))
         refuse_infeasible(self.name, seen, decision)
         return decision.astype(np.int64)
@@ -172,6 +180,8 @@ class LiveRule:
             worker = self._bound_by_kernel(sight)
         else:
             assert isinstance(self.policy, DecidingPolicy)
+            from lbopt.simulator.legality import bound_worker
+
             worker = bound_worker(self.name, seen, np.asarray(self.policy.decide(seen)))
         return sight.workers[worker] if worker >= 0 else None
 

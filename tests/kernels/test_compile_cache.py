@@ -16,7 +16,7 @@ from lbopt.kernels.compile import kernel
 ASK = """
 import json
 import numpy as np
-from lbopt.kernels import compile
+from lbopt.kernels import machine_code as compile
 from lbopt.kernels.routing.subset import best_single
 answer = int(best_single(3, np.array([10, 13]), 2, 12))
 hits = sum(best_single.stats.cache_hits.values())
@@ -42,7 +42,7 @@ def ask(copy, variable):
         [sys.executable, "-c", ASK], cwd=copy.parent, env=environment, capture_output=True, text=True, check=True
     )
     file, *told = json.loads(done.stdout)
-    assert Path(file) == copy / "kernels" / "compile.py"
+    assert Path(file) == copy / "kernels" / "machine_code.py"
     return told
 
 
@@ -86,7 +86,7 @@ def test_copies_of_the_same_sources_share_one_cache(copy, tmp_path):
             [sys.executable, "-c", ASK], cwd=package.parent, env=environment, capture_output=True, text=True, check=True
         )
         file, *rest = json.loads(done.stdout)
-        assert Path(file) == package / "kernels" / "compile.py"
+        assert Path(file) == package / "kernels" / "machine_code.py"
         told.append(rest)
     (first, first_folder, answer, hits), (second, second_folder, again, found) = told
     assert (first, first_folder, answer) == (second, second_folder, again)

@@ -23,14 +23,14 @@ from lbopt.locality import (
     write_table,
 )
 from lbopt.policies import make_policy
-from lbopt.serving.locality import LocalityRule, Signature
+from lbopt.serving.locality import LocalityRule
 from lbopt.serving.mock.fleet import MockFleet
 from lbopt.serving.mock.setting import MockSetting
 from lbopt.serving.router.fleet_file import fleet_of
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.run import Server
 from lbopt.serving.router.service import Router
-from lbopt.serving.router.signatures import HEADER, KEY_HEADER, Recollection
+from lbopt.serving.router.signatures import HEADER, KEY_HEADER, Recollection, Signature
 from lbopt.serving.rule import LiveRule
 from lbopt.serving.state import FleetState
 from lbopt.serving.virtual_clock import quiet, run_virtual

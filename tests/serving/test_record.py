@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from lbopt.exceptions import InputError
 from lbopt.instances import read_router_log
-from lbopt.serving.record import seal
+from lbopt.serving.record.seal import seal
 from lbopt.serving.record.writer import CURRENT, DecisionRecord
 from lbopt.studies.gap.states import read_states
 

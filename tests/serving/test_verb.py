@@ -16,6 +16,9 @@ from serving.engines import Engine, run, stream
 from typer.testing import CliRunner
 
 from lbopt.cli import app
+from lbopt.serving.router.fleet_file import GroupPlan, WorkerAddress
+from lbopt.serving.router.options import RouterOptions
+from lbopt.serving.router.rules import needs_compiler, rule_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,6 +50,9 @@ def test_the_verb_serves_and_ends_on_sigterm(tmp_path):
                         if answer.status == 200:
                             break
                     await asyncio.sleep(0.02)
+                status = Path(f"/proc/{process.pid}/status")
+                if status.exists():  # Linux; it imports neither Numba nor SciPy, and takes some 75 MiB
+                    assert int(status.read_text().partition("VmRSS:")[2].split()[0]) < 110 * 1024
                 task = asyncio.create_task(stream(client, base))
                 while not engine.running:
                     await asyncio.sleep(0.01)
@@ -61,6 +67,20 @@ def test_the_verb_serves_and_ends_on_sigterm(tmp_path):
             await engine.stop()
 
     run(check())
+
+
+def test_rules_are_compiled_where_python_would_be_slow():
+    """Few workers, decided on arrival by a rule that could be compiled, do without Numba."""
+
+    def compiled(policy="auto", workers=16, **options):
+        group = GroupPlan("g", "m", 8, tuple(WorkerAddress(str(n), "") for n in range(workers)))
+        return needs_compiler([rule_for(policy, group, None)], [group], RouterOptions(**options))
+
+    assert not compiled() and not compiled("jsq") and not compiled("br-0", 2)
+    assert compiled(workers=17)
+    assert compiled("bf-io")
+    assert compiled(decide="step")
+    assert compiled(max_waiting=5000)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +102,7 @@ def test_the_verb_serves_and_ends_on_sigterm(tmp_path):
 def test_what_cannot_be_served_is_refused_in_one_sentence(words, said, tmp_path, monkeypatch):
     """Before anything listens."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", os.environ.get("NUMBA_DISABLE_JIT", "0"))  # the verb may switch it
     fleet = tmp_path / "fleet.toml"
     fleet.write_text('[[group]]\nmodel = "m"\nslots = 2\nworkers = ["http://127.0.0.1:1"]\n')
     done = CliRunner().invoke(app, ["serve", *(word.format(fleet=fleet) for word in words)])

@@ -3,8 +3,3 @@
 `writer` appends rows while the router runs; `seal` joins them into files that `lbopt audit` and `lbopt gap --problems`
 read. Prompts are in none of them: of a request there are its number, its length and its times.
 """
-
-from lbopt.serving.record.seal import Sealed, seal
-from lbopt.serving.record.writer import DecisionRecord
-
-__all__ = ["DecisionRecord", "Sealed", "seal"]

@@ -38,6 +38,7 @@ from lbopt.serving.router.shadow import Shadow
 from lbopt.serving.router.signatures import signatures_of
 from lbopt.serving.router.step_ends import StepEnds
 from lbopt.serving.router.wire import Wires
+from lbopt.serving.rule import LiveRule
 from lbopt.serving.state import FleetState, Health, RequestTracker, WorkerMirror
 
 _log = logging.getLogger(__name__)
@@ -156,6 +157,12 @@ class Router:
                 _log.warning("rule '%s' failed on a small fleet: %s", rule.name, error)
         if self.shadow is not None:
             self.shadow.warm()
+
+    @property
+    def rules(self) -> list[LiveRule]:
+        """All that decide here, and beside it."""
+        beside = [] if self.shadow is None else self.shadow.rules
+        return [*self.dispatcher.rules.values(), *self.dispatcher.fallbacks.values(), *beside]
 
     @property
     def is_ready(self) -> bool:

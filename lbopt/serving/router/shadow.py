@@ -16,6 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from lbopt.model import Trace
 from lbopt.serving.router.dispatcher import Dispatcher
 from lbopt.serving.router.rules import rule_for, warm
+from lbopt.serving.rule import LiveRule
 from lbopt.serving.state import Ending, FleetState, Health, RequestTracker, Stage, WorkerMirror
 
 if TYPE_CHECKING:
@@ -88,6 +89,11 @@ class Shadow:
         self._at = 0.0
         self.alike = self.different = 0
         self.real, self.own = _Course(), _Course()
+
+    @property
+    def rules(self) -> list[LiveRule]:
+        """The rule of each group."""
+        return list(self._dispatcher.rules.values())
 
     def warm(self) -> None:
         """Compile what the rule needs."""

@@ -25,17 +25,16 @@ import logging
 import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.locality.wire_form import counts_of_text
-from lbopt.serving.locality import LocalityRule, Signature
 from lbopt.serving.record.prefixes import PrefixHasher
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # who has no routing table does without `lbopt.locality`
+    from lbopt.serving.locality import LocalityRule
     from lbopt.serving.router.job import Job
     from lbopt.serving.rule import LiveRule
 
@@ -49,6 +48,21 @@ SOURCES = ("header", "prefix", "key", "none", "unreadable")
 #: What the remembered shares of a request's choices sum to when they stand for counts.
 _SCALE = 2**15
 _LONGEST_KEY = 256
+
+
+class Signature(NamedTuple):
+    """What a request's prompt did to the experts.
+
+    Parameters
+    ----------
+    counts
+        int64 (L, E).
+    is_own
+        Whether it was counted for this request; else it is what requests like it did.
+    """
+
+    counts: NDArray[np.int64]
+    is_own: bool
 
 
 class Recollection:
@@ -195,6 +209,8 @@ class Signatures:
         return Asked(None, names)
 
     def _read(self, text: str, model: str) -> NDArray[np.int64] | None:
+        from lbopt.locality.wire_form import counts_of_text
+
         table = self.rules[model][0].table
         try:
             return counts_of_text(text, table.shape, table.layers)

@@ -1,0 +1,145 @@
+"""How kernels are compiled, and where their cache lives.
+
+A kernel is compiled in full, and kept, where Python calls it; between kernels it is an `inner` function.
+
+Flags, with their reasons: ``nogil`` so that several simulations can run in threads; no ``fastmath``, because sums
+must not depend on how a compiler reorders them; no ``parallel``, because lbopt parallelises by process.
+
+Cache: Numba looks only at the file of the cached function, so a change in a *callee* in another file goes unseen
+(numba#3588). Therefore the cache folder is named after a hash of all kernel sources: any edit anywhere makes a
+new, empty folder, which serves every copy of these sources, wherever it lies (`_Shared`). ``NUMBA_CACHE_DIR`` or
+``LBOPT_CACHE`` moves it; where nothing can be written, kernels compile anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import event
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+
+from lbopt.kernels.cache_root import cache_root
+from lbopt.kernels.compile_lock import one_compiler
+from lbopt.kernels.compile_time import announce, preparing
+from lbopt.kernels.inner import as_inner
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+#: The wrapper for callers in C would be compiled for nobody.
+_FLAGS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}
+
+
+@cache
+def source_hash() -> str:
+    """SHA-256 over Numba's version and the names and texts of all kernel sources, shortened to 16 hex digits."""
+    sha = hashlib.sha256()
+    root = Path(__file__).parent
+    sha.update(f"numba {numba.__version__} ".encode())
+    for path in sorted(root.rglob("*.py")):
+        sha.update(str(path.relative_to(root)).encode())
+        sha.update(path.read_bytes())
+    return sha.hexdigest()[:16]
+
+
+@cache
+def cache_folder() -> Path | None:
+    """Return the writable folder for compiled kernels of exactly these sources, or None where there is none."""
+    folder = cache_root() / source_hash()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return None
+    return folder
+
+
+class _Place:
+    """Where the compiled code of a kernel lies: by module and line, not by the path of this copy of the sources."""
+
+    def __init__(self, function: Any) -> None:
+        folder = cache_folder()
+        assert folder is not None, "without a folder nothing is kept"
+        self._path = folder / function.__module__
+        self._line = function.__code__.co_firstlineno
+        self._py_file = __file__  # named in Numba's warnings
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> _Place:
+        """Return the place; `file` is where Numba found the function."""
+        return cls(function)
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder; Numba asks for it before it writes."""
+        self._path.mkdir(exist_ok=True)
+
+    def get_cache_path(self) -> str:
+        """Return the folder."""
+        return str(self._path)
+
+    def get_source_stamp(self) -> str:
+        """Return what stands for the sources."""
+        return source_hash()
+
+    def get_disambiguator(self) -> str:
+        """Return what tells functions of one name in a module apart."""
+        return str(self._line)
+
+
+class _SharedEntries(CompileResultCacheImpl):
+    _locator_classes = cast("Any", [_Place])
+
+
+class _Shared(FunctionCache):
+    """Numba's cache of one function, for all copies of these sources: Numba's own asks for the path and the file."""
+
+    _impl_class = _SharedEntries
+
+
+class _Compiling(event.Listener):
+    """Counts the time in which kernels are compiled, and has it said."""
+
+    def __init__(self) -> None:
+        self._within: list[Any] = []
+
+    def on_start(self, event: Any) -> None:
+        """A function is compiled."""
+        clock = preparing()
+        clock.__enter__()
+        self._within.append(clock)
+        announce(event.data["dispatcher"].py_func.__module__ or "")
+
+    def on_end(self, event: Any) -> None:
+        """It is compiled."""
+        self._within.pop().__exit__(None, None, None)
+
+
+_register: Any = event.register
+_register("numba:compile", _Compiling())
+
+
+def _is_of_these_sources(function: Any) -> bool:
+    return str(function.__module__).startswith(f"{__package__}.")
+
+
+def compiled(function: Function) -> Function:
+    """Return `function` such that its first call compiles it, or finds what an earlier process compiled."""
+    folder = cache_folder()
+    if folder is None:
+        return cast("Function", as_inner(numba.njit(**_FLAGS)(function)))
+    settings: Any = numba.config
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = str(folder)  # read once, while the decorator runs
+    try:
+        dispatcher = numba.njit(cache=True, **_FLAGS)(function)
+        if _is_of_these_sources(function) and hasattr(dispatcher, "enable_caching"):
+            shared: Any = _Shared
+            dispatcher._cache = shared(function)
+        return cast("Function", as_inner(one_compiler(dispatcher, folder)))
+    finally:
+        settings.CACHE_DIR = before
