@@ -1,5 +1,8 @@
 """CPU of routers, a request: `python -m tests.benchmarks.serving_cost [--requests 200] [--streams 32]`.
 
+With ``--rate 200`` the routers take turns under an open load instead: CPU a request, memory, and by how much the first
+byte is later than straight from the engines, in one table; four routers take three minutes.
+
 With ``--first 600`` also the time to the first byte of so many requests, four at once, straight to an engine and
 through the router in turn. With ``--open 2000`` also so many streams at once through `lbopt serve`, chunks
 `--spacing` seconds apart.
@@ -7,7 +10,8 @@ through the router in turn. With ``--open 2000`` also so many streams at once th
 Engine, router and load are processes of their own; the CPU of each is read from the system. Two cases: 64 chunks 20 ms
 apart, and a prompt of 220 KB answered by one chunk. The baseline is a proxy of some thirty lines on the same libraries
 that counts nothing and places in turn. Other routers are measured where their programs are installed:
-``--router NAME=COMMAND``, in which {port}, {a} and {b} stand for its port and the engines' addresses.
+``--router NAME=COMMAND``, in which {port}, {other}, {a}, {b} and {c} stand for its port, another one, and the engines'
+addresses.
 """
 
 from __future__ import annotations
@@ -23,40 +27,10 @@ import time
 from pathlib import Path
 
 import aiohttp
+import uvloop
 from aiohttp import web
 
-CHUNK = (
-    b'data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":0,'
-    b'"text":" token","logprobs":null,"finish_reason":null}]}\n\n'
-)
-
-
-async def engine(port, spacing):
-    """Answer with as many chunks as `max_tokens` says, `spacing` seconds apart."""
-
-    async def answer(request):
-        ask = await request.json()
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await response.prepare(request)
-        loop = asyncio.get_running_loop()
-        due = loop.time()
-        for _ in range(ask["max_tokens"]):
-            await response.write(CHUNK)
-            due += spacing
-            await asyncio.sleep(max(0.0, due - loop.time()))
-        await response.write(b"data: [DONE]\n\n")
-        return response
-
-    async def models(request):
-        return web.json_response({"object": "list", "data": [{"id": "m", "object": "model"}]})
-
-    async def empty(request):
-        return web.json_response({"model_path": "m", "served_model_name": "m", "status": "ok", "version": "0.5.0"})
-
-    app = web.Application(client_max_size=2**26)
-    routes = [web.post("/v1/completions", answer), web.get("/v1/models", models)]
-    app.add_routes([*routes, web.get("/{any:.*}", empty)])
-    await serve(app, port)
+from tests.benchmarks.open_loop import engines, open_loop
 
 
 async def plain(port, engines):
@@ -124,6 +98,59 @@ async def load(base, count, streams, chunks, prompt):
     return firsts, failed
 
 
+def compare(routers, engine_urls, arguments):
+    """Print what routers cost under the same open load, in blocks that take turns."""
+    seen = {name: ([], [], []) for name in ("straight", *routers)}  # seconds to the first byte, CPU a request, failures
+    started = {}
+    try:
+        for name, (port, command) in routers.items():
+            started[name] = (
+                f"http://127.0.0.1:{port}",
+                subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=one_thread()),
+            )
+            asyncio.run(until_ready(*started[name]))
+            asyncio.run(open_loop(started[name][0], arguments.rate, 2, 64, "warm", 0))
+        for block in range(arguments.blocks):
+            for name, (firsts, spent, failed) in seen.items():
+                base, process = started.get(name, (engine_urls[block % len(engine_urls)], None))
+                before = cpu(process.pid) if process else 0.0
+                load = open_loop(base, arguments.rate, arguments.seconds, 64, "hello " * 20, block)
+                more, lost = uvloop.run(load)
+                firsts += more
+                spent.append(1000 * (cpu(process.pid) - before) / max(len(more), 1) if process else 0.0)
+                failed.append(lost)
+        print("router | CPU a request, ms | MiB | first byte P50, P95, P99, ms | added at P50, P95, P99 | failed")
+        plain = None
+        for name, (firsts, spent, failed) in seen.items():
+            firsts.sort()
+            at = [1000 * firsts[int(q * len(firsts))] for q in (0.5, 0.95, 0.99)]
+            plain = plain or at
+            memory = f"{resident(started[name][1].pid):.0f}" if name in started else ""
+            print(
+                f"{name} | {sum(spent) / len(spent):.2f} ({min(spent):.2f} to {max(spent):.2f}) | {memory} | "
+                + ", ".join(f"{ms:.2f}" for ms in at)
+                + " | "
+                + ", ".join(f"{ms - base:.2f}" for ms, base in zip(at, plain, strict=True))
+                + f" | {sum(failed)}",
+                flush=True,
+            )
+    finally:
+        for _, process in started.values():
+            process.terminate()
+        for _, process in started.values():
+            process.wait(20)
+
+
+def resident(pid):
+    """MiB that a process holds."""
+    return int(Path(f"/proc/{pid}/status").read_text().partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def one_thread():
+    """The environment of routers."""
+    return {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+
+
 def free_port():
     """A port that is free now."""
     import socket
@@ -135,9 +162,8 @@ def free_port():
 
 def measure(name, command, base, engine_url, arguments):
     """Print CPU a request of one router in both cases."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     log = tempfile.TemporaryFile()  # noqa: SIM115 (the router writes to it until it ends)
-    router = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+    router = subprocess.Popen(command, stdout=log, stderr=log, env=one_thread())
     try:
         asyncio.run(until_ready(base, router))
         row = [name]
@@ -195,10 +221,9 @@ def many(base, pid, arguments):
     firsts, failed = asyncio.run(load(base, arguments.open, arguments.open, 64, "hello " * 20))
     took, spent = time.perf_counter() - begin, cpu(pid) - before
     firsts.sort()
-    memory = int(Path(f"/proc/{pid}/status").read_text().partition("VmRSS:")[2].split()[0]) / 1024
     print(
         f"{arguments.open} open: {1000 * spent / arguments.open:.2f} ms CPU each, {spent / took:.0%} of a core, "
-        f"{memory:.0f} MiB, first byte P99 {1000 * firsts[int(0.99 * len(firsts))]:.0f} ms, {failed} failed",
+        f"{resident(pid):.0f} MiB, first byte P99 {1000 * firsts[int(0.99 * len(firsts))]:.0f} ms, {failed} failed",
         flush=True,
     )
 
@@ -229,30 +254,30 @@ def main():
     parser.add_argument("--router", action="append", default=[])
     parser.add_argument("--policy", default="auto")
     parser.add_argument("--set", action="append", default=[])
-    parser.add_argument("--engine", type=int)
+    parser.add_argument("--engines", type=int, nargs="+")
+    parser.add_argument("--rate", type=float, default=0)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--blocks", type=int, default=4)
     parser.add_argument("--plain", nargs="+")
     parser.add_argument("--only", default="")
     parser.add_argument("--spacing", type=float, default=0.02)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--open", type=int, default=0)
     arguments = parser.parse_args()
-    import uvloop
-
-    if arguments.engine:
-        uvloop.run(engine(arguments.engine, arguments.spacing))
+    if arguments.engines:
+        uvloop.run(engines(arguments.engines, arguments.spacing))
         return
     if arguments.plain:
         uvloop.run(plain(int(arguments.plain[0]), arguments.plain[1:]))
         return
-    ports = [free_port(), free_port()]
+    ports = [free_port() for _ in range(3)]
     me = [sys.executable, "-m", "tests.benchmarks.serving_cost"]
-    engines = [subprocess.Popen([*me, "--engine", str(port), "--spacing", str(arguments.spacing)]) for port in ports]
+    served = subprocess.Popen([*me, "--engines", *map(str, ports), "--spacing", str(arguments.spacing)])
     urls = [f"http://127.0.0.1:{port}" for port in ports]
     try:
         with tempfile.TemporaryDirectory() as folder:
             fleet = Path(folder) / "fleet.toml"
-            fleet.write_text(f'[[group]]\nmodel = "m"\nslots = {arguments.open + 64}\nworkers = {json.dumps(urls)}\n')
-            print("router | 64 chunks | 220 KB", flush=True)
+            fleet.write_text(f'[[group]]\nmodel = "m"\nslots = {arguments.open + 256}\nworkers = {json.dumps(urls)}\n')
             routers = {}
             port = free_port()
             routers["plain aiohttp"] = (port, [*me, "--plain", str(port), *urls])
@@ -265,13 +290,19 @@ def main():
             for text in arguments.router:
                 name, _, command = text.partition("=")
                 port = free_port()
-                routers[name] = (port, command.format(port=port, a=urls[0], b=urls[1]).split())
+                routers[name] = (
+                    port,
+                    command.format(port=port, other=free_port(), a=urls[0], b=urls[1], c=urls[2]).split(),
+                )
+            routers = {name: way for name, way in routers.items() if arguments.only in name}
+            if arguments.rate:
+                compare(routers, urls, arguments)
+                return
+            print("router | 64 chunks | 220 KB", flush=True)
             for name, (port, command) in routers.items():
-                if arguments.only in name:
-                    measure(name, command, f"http://127.0.0.1:{port}", urls[0], arguments)
+                measure(name, command, f"http://127.0.0.1:{port}", urls[0], arguments)
     finally:
-        for process in engines:
-            process.kill()
+        served.kill()
 
 
 if __name__ == "__main__":
