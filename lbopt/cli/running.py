@@ -11,7 +11,7 @@ Engine = Annotated[
     str,
     typer.Option(
         help="Where tasks run: **serial**, **joblib** or `joblib:jobs=8`, **isolated**, **dask** (processes of this "
-        "machine) or `dask://host:port`."
+        "machine), `dask://host:port` or `dask+tls://host:port`."
     ),
 ]
 StorePath = Annotated[

@@ -4,15 +4,20 @@ import json
 import logging
 import os
 import signal
+import socket
+import ssl
 import time
-from contextlib import closing
+from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 from runner.processes import alive, wait_until
 
+from lbopt.exceptions import InputError
 from lbopt.runner import Dask, EngineError, Store, Summary, Task, make_engine, run_tasks
 from lbopt.runner.engines import dask_cluster, dask_connection
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 SCHEDULER = "from distributed.cli.dask_scheduler import main; main()"
@@ -40,16 +45,16 @@ def written(path):
 
 
 class Cluster:
-    """A scheduler and its workers, each a process of its own."""
+    """A scheduler and its workers, each a process of its own; `words` are more for the scheduler."""
 
-    def __init__(self, begin, folder):
+    def __init__(self, begin, folder, *words):
         self._begin = begin
-        words = ("--host", "127.0.0.1", "--port", 0, "--no-dashboard", "--scheduler-file", folder / "scheduler.json")
+        words += ("--host", "127.0.0.1", "--port", 0, "--no-dashboard", "--scheduler-file", folder / "scheduler.json")
         self.scheduler = begin(SCHEDULER, *words)
         # The scheduler writes the file in place: there may be a moment in which it exists and is empty.
         wait_until(lambda: written(folder / "scheduler.json"))
         address = json.loads((folder / "scheduler.json").read_text())["address"]
-        self.spec = "dask://" + address.removeprefix("tcp://")
+        self.spec = address.replace("tcp://", "dask://").replace("tls://", "dask+tls://")
         self._address = address
         self.workers = []
 
@@ -269,3 +274,88 @@ def test_a_local_cluster_says_nothing_and_leaves_nothing(begin, tmp_path):
     shown, said = begin(ASK, "dask:jobs=1").communicate(timeout=60)
     assert (shown, said) == ("Summary(computed=1, skipped=0, failed=0, remaining=0)\n", "")
     assert [path.name for path in tmp_path.iterdir()] == ["store.sqlite"]
+
+
+def ports():
+    """Where this process and those below it listen, as (address, port)."""
+    listening = {
+        parts[9]: parts[1].split(":")
+        for table in ("tcp", "tcp6")
+        for parts in map(str.split, Path(f"/proc/net/{table}").read_text().splitlines()[1:])
+        if parts[3] == "0A"
+    }
+    found, waiting = set(), [str(os.getpid())]
+    while waiting:
+        folder = Path("/proc") / waiting.pop()
+        for thread in (folder / "task").iterdir():
+            waiting += (thread / "children").read_text().split()
+        for held in (folder / "fd").iterdir():
+            with suppress(OSError):
+                inode = str(held.readlink()).removeprefix("socket:[").rstrip("]")
+                if inode in listening:
+                    address, port = listening[inode]
+                    found.add((address, int(port, 16)))
+    return found
+
+
+def heard(port, words=b"", certificates=None):
+    """What a stranger hears at a port of this machine, whether in plain text or with certificates of his own."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=0.4) as stranger:
+        if certificates:
+            context = certificates.get_connection_args("client")["ssl_context"]
+            context.verify_mode = ssl.CERT_NONE
+            stranger = context.wrap_socket(stranger)
+        stranger.sendall(words)
+        return stranger.recv(4096)
+    return b""
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs Linux's /proc")
+def test_a_local_cluster_lets_nobody_else_in():
+    """No port of scheduler, nanny or worker takes a client without its certificate, and none shows a page."""
+    before = ports()
+    with dask_connection.connected(None, 1) as client:
+        assert client.submit(int, "3").result(timeout=20) == 3
+        opened = ports() - before
+        assert len(opened) >= 3 and {address for address, _ in opened} == {"0100007F"}, opened
+        strange = distributed.Security.temporary()
+        for _, port in opened:
+            for words in (b"", b"GET /json/identity.json HTTP/1.0\r\n\r\n"):
+                said = heard(port, words)
+                assert not said or said.startswith((b"\x15\x03", b"HTTP/1.1 404")), said  # an alert of TLS, or no page
+            assert heard(port, certificates=strange) == b""
+        assert client.submit(int, "4").result(timeout=20) == 4
+
+
+def test_a_scheduler_that_asks_for_certificates(begin, tmp_path, store, monkeypatch):
+    """With those of Dask's environment it is used; without them, and as `dask://`, it is not."""
+    temporary = distributed.Security.temporary()
+    (tmp_path / "cert.pem").write_text(temporary.tls_client_cert)
+    (tmp_path / "key.pem").write_text(temporary.tls_client_key)
+    files = {"ca-file": "cert.pem", "cert": "cert.pem", "key": "key.pem"}
+    words = [word for name, file in files.items() for word in (f"--tls-{name}", tmp_path / file)]
+    made = Cluster(begin, tmp_path, "--protocol", "tls", *words)
+    try:
+        assert made.spec.startswith("dask+tls://127.0.0.1:")
+        made.add(WORKER, *words)
+        tasks = [Task("runner.jobs:double", {"x": x}, None) for x in range(3)]
+        with pytest.raises(InputError, match=r"Dask's option distributed.comm.tls.ca-file is not set"):
+            run_tasks(tasks, store, engine=made.spec)
+        options = {"ca-file": "cert.pem", "client.cert": "cert.pem", "client.key": "key.pem"}
+        monkeypatch.setattr(dask_connection, "CONNECT_SECONDS", 1.0)
+        with pytest.raises(EngineError, match=r"no Dask scheduler answers at 127.0.0.1:\d+ within"):
+            run_tasks(tasks, store, engine=made.spec.replace("+tls", ""))
+        other = distributed.Security.temporary()
+        (tmp_path / "other.pem").write_text(other.tls_client_cert + other.tls_client_key)
+        names = {f"distributed.comm.tls.{name}": str(tmp_path / "other.pem") for name in options}
+        with (
+            dask.config.set(names),
+            pytest.raises(EngineError, match=r"at tls://127.0.0.1:\d+ .* does it know these certificates, and can"),
+        ):
+            run_tasks(tasks, store, engine=made.spec)
+        monkeypatch.setattr(dask_connection, "CONNECT_SECONDS", 10.0)
+        with dask.config.set({f"distributed.comm.tls.{name}": str(tmp_path / file) for name, file in options.items()}):
+            assert run_tasks(tasks, store, engine=made.spec) == Summary(computed=3)
+    finally:
+        for process in [*made.workers, made.scheduler]:
+            process.kill()

@@ -1,10 +1,12 @@
 """The connection to a scheduler, with a stand-in for Dask: its version is asked for, and its loggers are silent."""
 
 import logging
+import sys
 from types import SimpleNamespace
 
 import pytest
 
+from lbopt.exceptions import BackendUnavailableError, InputError
 from lbopt.runner.engines import dask_connection
 from lbopt.runner.errors import EngineError
 
@@ -76,14 +78,57 @@ def test_not_even_critical_messages_of_dask_are_shown_while_connected(monkeypatc
 
 def test_no_worker_of_this_machine_is_given_up_by_the_wall_clock(monkeypatch):
     """Set forward by hours, it would have all workers started anew."""
-    dask = pytest.importorskip("dask")
+    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
     seen = []
 
     def cluster(**options):
         seen.append(dask.config.get("distributed.scheduler.worker-ttl"))
         return SimpleNamespace(close=lambda timeout: None)
 
-    made = SimpleNamespace(LocalCluster=cluster, Client=lambda *given, **options: Client(None))
+    made = SimpleNamespace(
+        Security=distributed.Security, LocalCluster=cluster, Client=lambda *given, **options: Client(None)
+    )
     monkeypatch.setattr(dask_connection, "_distributed", lambda: made)
     with dask_connection.connected(None, 1):
         assert seen == [None]
+
+
+def certificate(folder):
+    """Write the file of a certificate with its key, which signs itself, and return where it is."""
+    temporary = pytest.importorskip("distributed").Security.temporary()
+    (folder / "all.pem").write_text(temporary.tls_client_cert + temporary.tls_client_key)
+    return str(folder / "all.pem")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        (
+            "ca-file",
+            None,
+            r"option distributed\.comm\.tls\.ca-file is not set; set .*DASK_DISTRIBUTED__COMM__TLS__CA_FILE",
+        ),
+        ("client.cert", None, r"option distributed\.comm\.tls\.client\.cert is not set"),
+        ("ca-file", "absent.pem", r"tls\.ca-file is 'absent\.pem', and there is no such file"),
+        ("client.key", "absent.pem", r"tls\.client\.key is 'absent\.pem', and there is no such file"),
+        ("client.cert", __file__, r"are no usable PEM files \(.*test_dask_connection\.py"),
+    ],
+)
+def test_certificates_that_cannot_be_used_are_named(option, value, says, tmp_path):
+    dask = pytest.importorskip("dask")
+    file = certificate(tmp_path)
+    options = {"ca-file": file, "client.cert": file, "client.key": None} | {option: value}
+    with (
+        dask.config.set({f"distributed.comm.tls.{name}": path for name, path in options.items()}),
+        pytest.raises(InputError, match=says),
+        dask_connection.connected("tls://127.0.0.1:9", None),
+    ):
+        pass
+
+
+def test_without_cryptography_nothing_is_started(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    says = r"needs the package cryptography, which is absent.*pip install 'lbopt\[dask\]'"
+    with pytest.raises(BackendUnavailableError, match=says), dask_connection.connected(None, 1):
+        pass

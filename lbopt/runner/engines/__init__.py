@@ -24,21 +24,24 @@ ENGINES: dict[str, type[Serial] | type[Joblib] | type[Isolated] | type[Dask]] = 
     "dask": Dask,
 }
 
-_SCHEDULER = "dask://"
+#: How the address of a scheduler begins, and what Dask calls the same.
+_SCHEDULERS = {"dask://": "", "dask+tls://": "tls://"}
 
 
 def make_engine(spec: str, **options: Any) -> Engine:
     """Return the engine that ``name``, ``name:option=value,option=value`` or ``dask://host:port`` means.
 
+    ``dask+tls://host:port`` is a scheduler that asks for certificates.
+
     `options` are set from Python; they go before those in the text.
     """
     if not isinstance(spec, str):
         raise InputError(f"engine is {spec!r}; expected text such as {', '.join(ENGINES)} or dask://host:port")
-    if spec.startswith(_SCHEDULER):
-        name, text, address = "dask", "", {"address": spec.removeprefix(_SCHEDULER).rstrip("/")}
-    else:
-        name, _, text = spec.partition(":")
-        address = {}
+    name, _, text = spec.partition(":")
+    address = {}
+    for begin, scheme in _SCHEDULERS.items():
+        if spec.startswith(begin):
+            name, text, address = "dask", "", {"address": scheme + spec.removeprefix(begin).rstrip("/")}
     if name not in ENGINES:
         raise unknown("engine", name, ENGINES, " (also dask://host:port)")
     make: Callable[..., Engine] = ENGINES[name]

@@ -56,7 +56,8 @@ class Dask:
     jobs
         How many processes of a local cluster; None means one for each core that this process may use.
     address
-        "host:port" of a scheduler that runs already; None starts a local cluster, and stops it at the end.
+        "host:port" of a scheduler that runs already, or "tls://host:port" of one that asks for the certificates which
+        Dask's options `distributed.comm.tls` name; None starts a local cluster, and stops it at the end.
     """
 
     jobs: int | None = None
@@ -196,8 +197,9 @@ def _blamed(task: Task, error: BaseException, seconds: float) -> Outcome:
 
 def _check_address(address: str) -> None:
     try:
-        parts = urlsplit(f"tcp://{address}")
-        good = parts.hostname and parts.port and parts.netloc == address and "@" not in address
+        place = address.removeprefix("tls://")
+        parts = urlsplit(f"tcp://{place}")
+        good = parts.hostname and parts.port and parts.netloc == place and "@" not in place
     except ValueError:  # a port that is no number
         good = False
     if not good:
