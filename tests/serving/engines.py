@@ -130,7 +130,7 @@ class Engine:
         fault = self.faults.pop(0) if self.faults else None
         count = min(self.tokens, ask.get("max_tokens") or self.tokens)
         if isinstance(fault, int):
-            return web.json_response({"error": {"message": "no"}}, status=fault)
+            return web.json_response({"error": {"message": "no"}}, status=fault, headers=self.answer_headers)
         if fault == "reset":
             request.transport.abort()
             return web.Response()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 
 import pytest
 from hypothesis import given
@@ -245,16 +246,52 @@ def test_the_estimate_learns_a_line():
 def test_metrics_of_engines():
     """By rank, of both engines; what is no number says nothing."""
     found = read_metrics(
-        "# HELP x\n"
-        'vllm:num_requests_running{engine="0",model_name="m"} 3.0\n'
-        'vllm:num_requests_running{engine="1",model_name="m"} 5.0\n'
-        'vllm:num_requests_waiting{engine="1",model_name="m"} 2\n'
-        'vllm:kv_cache_usage_perc{engine="1"} 0.5 1700000000\n'
-        'vllm:kv_cache_usage_perc{engine="0"} NaN\nvllm:num_requests_waiting{engine="0"} -1\nvllm:bad\n\x00{'
+        b"# HELP x\n"
+        b'vllm:num_requests_running{engine="0",model_name="m"} 3.0\n'
+        b'vllm:num_requests_running{engine="1",model_name="m"} 5.0\n'
+        b'vllm:num_requests_waiting{engine="1",model_name="m"} 2\n'
+        b'vllm:kv_cache_usage_perc{engine="1"} 0.5 1700000000\n'
+        b'vllm:kv_cache_usage_perc{engine="0"} NaN\nvllm:num_requests_waiting{engine="0"} -1\nvllm:bad\n\x00{'
     )
     assert found == {0: Reading(3, None, None), 1: Reading(5, 2, 0.5)}
     assert of_rank(found, 1).running == 5
     assert of_rank(found, None) == Reading()
-    found = read_metrics('sglang:token_usage{dp_rank="2"} 0.25\nsglang:num_running_reqs{dp_rank="2"} 7\n')
+    found = read_metrics(b'sglang:token_usage{dp_rank="2"} 0.25\nsglang:num_running_reqs{dp_rank="2"} 7\n')
     assert of_rank(found, None) == Reading(7, None, 0.25)
-    assert read_metrics("") == {}
+    assert read_metrics(b"") == {}
+
+
+def test_labels_may_hold_any_sign():
+    """Braces, quotes and engines in the value of another label; labels that only end like one; ranks that are none."""
+    found = read_metrics(
+        b'vllm:num_requests_running{model_name="a}b{\\"engine=\\"9\\",",engine="3"} 4 1700000000\r\n'
+        b'vllm:num_requests_running{an_engine="7"} 1e0\nvllm:num_requests_running_total{engine="3"} 50\n'
+        b'vllm:num_requests_waiting 6\nvllm:num_requests_waiting{engine="1" 5\nvllm:num_requests_waiting{engine="2"\n'
+        b'vllm:num_requests_waiting{engine="' + b"9" * 5000 + b'"} 1\nx vllm:num_requests_waiting 7'
+    )
+    assert found == {3: Reading(4, None, None), None: Reading(1, 6, None)}
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        b"a{",
+        b"\n",
+        b"{",
+        b'vllm:num_requests_running{a="',
+        b'\nvllm:num_requests_running{a="b\\"',
+        b"\nvllm:num_requests_running{a=",
+        b"\nvllm:num_requests_running",
+        b"\nvllm:num_requests_running ",
+        b'\nvllm:num_requests_running{engine="1"} 1',
+        b"\nvllm:num_requests_runnin",
+        b"vllm:num_requests_running 1",
+        b"\nvllm:kv_cache_usage_perc 0." + b"1" * 4000,
+    ],
+)
+def test_hostile_metrics_are_read_in_a_time_linear_in_their_bytes(piece):
+    """Eight MiB of it take some milliseconds; a reader that goes back takes hours."""
+    data = (piece * (2**23 // len(piece) + 1))[: 2**23]
+    begun = time.process_time()
+    read_metrics(data)
+    assert time.process_time() - begun < 1.0

@@ -9,6 +9,7 @@ import time
 
 import aiohttp
 import pytest
+from aiohttp import web
 from serving.engines import Engine, becomes, fleet, is_empty, run, stream
 
 from lbopt.serving.router.breaker import Breaker, delay
@@ -294,3 +295,39 @@ def test_the_breaker_counts_failures_in_a_row_and_hears_streams():
     breaker.succeed()
     assert not breaker.is_open(0.0)
     assert [delay(n, 0.1, 1.0) for n in (1, 2, 3, 9)] == [0.1, 0.2, 0.4, 0.1 * 10]
+
+
+class Redirecting(Engine):
+    """Sends whoever asks for a prompt's tokens, or for its metrics, to another address."""
+
+    elsewhere = ""
+
+    async def _tokenize(self, request):
+        return web.Response(status=307, headers={"Location": self.elsewhere + "/tokenize"})
+
+    async def _metrics(self, request):
+        return web.Response(status=302, headers={"Location": self.elsewhere + "/metrics"})
+
+
+def test_prompts_and_looks_do_not_follow_an_engine_elsewhere():
+    """A redirect of `/tokenize`, of metrics or of a prefiller is no answer; nobody else gets a prompt or a key."""
+
+    async def check():
+        asked = []
+        stranger = await asyncio.start_server(lambda _, writer: asked.append(writer), "127.0.0.1", 0)
+        elsewhere = f"http://127.0.0.1:{stranger.sockets[0].getsockname()[1]}"
+        engine = Redirecting()
+        engine.elsewhere = elsewhere
+        async with fleet([engine], tokenize=True) as (_, client, base):
+            assert (await stream(client, base))[0] == 200
+        engine, prefiller = Engine(), Engine()
+        prefiller.faults = [307]
+        prefiller.answer_headers = {"Location": elsewhere + "/v1/completions"}
+        async with fleet([engine], prefillers=[prefiller]) as (_, client, base):
+            body = {"model": "m", "prompt": "x"}
+            async with client.post(base + "/v1/completions", json=body, allow_redirects=False) as answer:
+                assert answer.status == 307
+        stranger.close()
+        assert asked == []
+
+    run(check())

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+#: Bytes of metrics above which they are read beside the event loop.
+_LARGE = 2**16
+
 
 class Poller:
     """Looks at every engine now and then."""
@@ -81,7 +84,9 @@ class Poller:
             async with session.get(url + "/metrics", timeout=limit, allow_redirects=False) as answer:
                 if answer.status == 200:
                     data = await read_whole(answer, LARGEST_SCRAPE)
-                    return read_metrics(data.decode("utf-8", "replace"))
+                    if len(data) > _LARGE:
+                        return await asyncio.to_thread(read_metrics, data)
+                    return read_metrics(data)
             async with session.get(url + "/health", timeout=limit, allow_redirects=False) as answer:
                 return {} if answer.status < 500 else None
         except (*FAULTS, TimeoutError, ValueError):
@@ -111,7 +116,9 @@ class Poller:
         url = endpoint.address.url + "/tokenize"
         headers = job.headers | endpoint.headers()
         try:
-            async with router.session.post(url, data=job.body, headers=headers, timeout=limit) as answer:
+            async with router.session.post(
+                url, data=job.body, headers=headers, timeout=limit, allow_redirects=False
+            ) as answer:
                 if answer.status != 200:
                     return None
                 count = json.loads(await read_whole(answer, LARGEST_SCRAPE)).get("count")

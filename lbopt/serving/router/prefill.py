@@ -133,7 +133,7 @@ class PrefillHop:
         limit = aiohttp.ClientTimeout(total=router.options.idle_seconds)
         try:
             async with router.session.post(
-                plan.url + job.path, data=data, headers=job.headers, timeout=limit
+                plan.url + job.path, data=data, headers=job.headers, timeout=limit, allow_redirects=False
             ) as answer:
                 text = await read_whole(answer, _LARGEST_ANSWER)
                 if answer.status >= 500 or answer.status == 429:
