@@ -9,6 +9,7 @@ import logging
 import random
 
 import pytest
+from aiohttp import web
 from serving.engines import Engine, becomes, fleet, is_empty, plan_for, run, stream
 
 from lbopt.exceptions import InputError
@@ -138,6 +139,93 @@ def test_what_is_no_http_is_told_so_in_the_form_of_the_api(head, words):
 def test_a_table_that_is_written_in_another_way_is_explained(data, words):
     with pytest.raises(InputError, match=words):
         fleet_of(data)
+
+
+async def raw(base, data):
+    """What comes back for bytes on a connection of their own, until it closes."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(base.rpartition(":")[2]))
+    writer.write(data)
+    try:
+        return await asyncio.wait_for(reader.read(), 5)
+    finally:
+        writer.close()
+
+
+def post(body, *headers, path="/v1/completions", length=True):
+    """The bytes of a request, after which the connection closes."""
+    lines = [b"POST " + path.encode() + b" HTTP/1.1", b"Host: x", *headers]
+    if length:
+        lines.append(b"Content-Length: %d" % len(body))
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+ASK = json.dumps({"model": "m", "prompt": "hello"}).encode()
+CLOSE = b"Connection: close"
+
+
+def test_headers_of_one_connection_stay_and_repeated_ones_pass_in_both_directions():
+    """Those that `Connection` names, in any case and in several lines, are dropped; of others every value passes."""
+    odd = web.Response(text="{}", content_type="application/json")
+    odd.headers.extend([("X-A", "1"), ("x-a", "2"), ("X-Hop", "no"), ("Connection", "keep-alive, x-HOP")])
+    odd.headers.extend([("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")])
+
+    class Odd(Engine):
+        async def _carry_out(self, request, ask):
+            return odd
+
+    async def check():
+        engine = Odd()
+        async with fleet([engine]) as (_, _, base):
+            sent = [b"X-A: 1", b"x-a: 2", b"X-Hop: no", b"Connection: X-hOP, \tx-other", b"X-Other: no", CLOSE]
+            answer = await raw(base, post(ASK, *sent, b"Cookie: a=1", b"Cookie: b=2"))
+        seen = {name.lower(): value for name, value in engine.requests[0][1].items()}
+        assert (seen["x-a"], seen["cookie"]) == ("1, 2", "a=1; b=2")
+        assert not {"x-hop", "x-other"} & set(seen)
+        lines = answer.partition(b"\r\n\r\n")[0].split(b"\r\n")
+        assert [line for line in lines if line.lower().startswith((b"x-", b"set-"))] == [
+            *(b"X-A: 1", b"x-a: 2"),
+            *(b"Set-Cookie: a=1", b"Set-Cookie: b=2"),
+        ]
+
+    run(check())
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (post(ASK, CLOSE, b"Content-Encoding: identity", b"Content-Encoding: gzip"), 415),
+        (post(ASK, CLOSE, b"Content-Encoding: gzip", b"Content-Encoding: identity"), 415),
+        (post(ASK, CLOSE, b"Content-Encoding: identity, br"), 415),
+        (post(ASK, CLOSE, b"Content-Encoding: identity"), 200),
+        (post(b"{}", CLOSE, b"Content-Encoding: identity", b"Content-Encoding: gzip", path="/route"), 415),
+        (post(ASK, CLOSE, b"Origin: http://evil.example", b"Content-Type: text/plain"), 415),
+        (post(ASK, CLOSE, b"Origin: null"), 415),
+        (post(ASK, CLOSE, b"Sec-Fetch-Site: cross-site", b"Content-Type: application/x-www-form-urlencoded"), 415),
+        (post(ASK, CLOSE, b"Sec-Fetch-Site: same-site", b"Content-Type: multipart/form-data; boundary=x"), 415),
+        (post(b"{}", CLOSE, b"Origin: http://evil.example", b"Content-Type: text/plain", path="/route"), 415),
+        (post(ASK, CLOSE, b"Origin: http://page.example", b"Content-Type: application/json; charset=utf-8"), 200),
+        (post(ASK, CLOSE, b"Content-Type: application/x-www-form-urlencoded"), 200),
+        (post(ASK[:-1] + b',"kv_transfer_params":{"remote_host":"x"}}', CLOSE), 400),
+        (post(ASK[:-1] + b',"kv\\u005ftransfer_params":null}', CLOSE), 400),
+        *(
+            (post(size + b"\r\n" + ASK + b"\r\n0\r\n\r\n", b"Transfer-Encoding: chunked", length=False), 400)
+            for size in (b"0x1f", b"+1f", b"1_f", b" 1f", b"-1f", b"\x0b1f")
+        ),
+        (post(ASK, CLOSE, b"Transfer-Encoding: gzip, chunked", length=False), 400),
+    ],
+)
+def test_requests_that_say_more_than_they_may(data, status):
+    """Two codings, a page of another site, another's blocks, sizes of chunks that are none: no engine is asked."""
+
+    async def check():
+        engine = Engine()
+        async with fleet([engine], body_seconds=0.5) as (_, _, base):
+            answer = await raw(base, data)
+            assert b" %d " % status in answer.partition(b"\r\n")[0]
+            assert (b'"error"' in answer) is (status != 200)
+            assert len(engine.requests) == (status == 200)
+
+    run(check())
 
 
 @pytest.mark.parametrize("count", [400, pytest.param(5000, marks=pytest.mark.slow)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
 import time
@@ -329,5 +330,60 @@ def test_prompts_and_looks_do_not_follow_an_engine_elsewhere():
                 assert answer.status == 307
         stranger.close()
         assert asked == []
+
+    run(check())
+
+
+class Raw:
+    """An engine that answers requests with these bytes, and looks at its health with 404."""
+
+    def __init__(self, data):
+        self.data, self.url, self.num_asked = data, "", 0
+        self._server = None
+
+    async def start(self):
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    async def stop(self):
+        self._server.close()
+
+    async def _serve(self, reader, writer):
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                is_look = head.startswith(b"GET")
+                self.num_asked += not is_look
+                writer.write(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n" if is_look else self.data)
+                await writer.drain()
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"HTTP/1.1 200 OK\r\nX-Torn: a\nb\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nX-Torn: a\x01b\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 3000,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x2\r\n{}\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{} ",
+    ],
+)
+def test_an_answer_that_cannot_be_passed_on_is_none(data):
+    """The client is told why, and another engine is asked where there is one."""
+
+    async def check():
+        bad = Raw(data)
+        async with fleet([bad], retries=1, failures=50) as (router, client, base):
+            status, told = await stream(client, base)
+            assert (status, bad.num_asked) == (502, 2)
+            assert b"BadAnswer" in told
+            await becomes(lambda: is_empty(router))
+        if b"0x2" in data:
+            return
+        bad, good = Raw(data), Engine()
+        async with fleet([bad, good], failures=2, poll_seconds=30.0) as (_, client, base):
+            for _ in range(4):
+                assert (await stream(client, base))[0] == 200
+            assert bad.num_asked
 
     run(check())

@@ -149,6 +149,18 @@ def test_an_answer_is_read_however_it_is_cut(name, cuts, pour):
         b"HTTP/1.1 200 OK\r\nContent-Length: 1_0\r\n\r\n",
         HEAD + b"Transfer-Encoding: chunked\r\n\r\nxyz\r\n",
         HEAD + b"Transfer-Encoding: chunked\r\n\r\n-5\r\n",
+        *(
+            HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + size + b"\r\n" + b"a" * 97 + b"\r\n0\r\n\r\n"
+            for size in (b"0x61", b"0X61", b"+61", b"6_1", b" 61", b"\xd9\xa61", b"061h", b"")
+        ),
+        HEAD + b"X-Torn: a\nb\r\nContent-Length: 0\r\n\r\n",
+        HEAD + b"X-Torn: a\x00b\r\nContent-Length: 0\r\n\r\n",
+        HEAD + b"X Torn: a\r\nContent-Length: 0\r\n\r\n",
+        HEAD + b" folded\r\nContent-Length: 0\r\n\r\n",
+        HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 3000 + HEAD + b"Content-Length: 0\r\n\r\n",
+        b"HTTP/1.1 2\xc2\xb20 OK\r\nContent-Length: 0\r\n\r\n",
+        HEAD + b"X: " + b"x" * 70_000 + b"\r\nContent-Length: 0\r\n\r\n",
         HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhelloXX",
         HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"1" * 5000,
         b"x" * 70_000,
@@ -158,11 +170,12 @@ def test_an_answer_is_read_however_it_is_cut(name, cuts, pour):
     ],
 )
 def test_what_is_no_whole_answer_is_an_error(data):
-    """And the connection is closed."""
+    """And the connection is closed; whether it comes in pieces or at once."""
 
     async def check():
-        with pytest.raises(BadAnswer):
-            await exchange(data, [7, 1], pour=False, end=True)
+        for cuts in ([7, 1], []):
+            with pytest.raises(BadAnswer):
+                await exchange(data, cuts, pour=False, end=True)
 
     run(check())
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterable
 from contextlib import suppress
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import aiohttp
 from aiohttp import web
@@ -27,6 +28,8 @@ from lbopt.serving.router.usage import usage_of
 from lbopt.serving.router.wire import Head, Wire, request_bytes
 
 if TYPE_CHECKING:
+    from multidict import CIMultiDictProxy
+
     from lbopt.serving.router.service import Router
 
 #: Headers of one connection, or such that the router sets itself.
@@ -67,17 +70,27 @@ class Result(Enum):
     BROKEN = "broken"  #: the client has a part of the answer, and no more will come
 
 
-def headers_for_engine(headers: Any) -> dict[str, str]:
-    """Return the client's headers that go to the engine."""
-    kept = {name: value for name, value in headers.items() if name.lower() not in _NOT_TO_ENGINES}
+def headers_for_engine(headers: CIMultiDictProxy[str]) -> dict[str, str]:
+    """Return the client's headers that go to the engine; those that come repeatedly as one with all values."""
+    dropped = _NOT_TO_ENGINES | _named_by(headers.items())
+    kept: dict[str, str] = {}
+    for lower, name in {name.lower(): name for name in headers}.items():
+        if lower not in dropped:
+            kept[name] = ("; " if lower == "cookie" else ", ").join(headers.getall(name))
     kept["Accept-Encoding"] = "identity"  # events are read as they pass
     return kept
 
 
-def headers_for_client(headers: Any) -> list[tuple[str, str]]:
-    """Return the engine's headers that go to the client."""
-    pairs = headers if isinstance(headers, list) else headers.items()
-    return [(name, value) for name, value in pairs if name.lower() not in _NOT_TO_CLIENTS]
+def headers_for_client(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the engine's headers that go to the client, in their order."""
+    dropped = _NOT_TO_CLIENTS | _named_by(headers)
+    return [(name, value) for name, value in headers if name.lower() not in dropped]
+
+
+def _named_by(headers: Iterable[tuple[str, str]]) -> set[str]:
+    """Return the headers that `Connection` says to belong to one connection."""
+    values = [value for name, value in headers if name.lower() == "connection"]
+    return {name.strip(" \t").lower() for value in values for name in value.split(",")}
 
 
 def body_for_engine(job: Job, *, ask_usage: bool) -> bytes:

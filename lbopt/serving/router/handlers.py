@@ -54,8 +54,6 @@ async def _answer(request: web.Request, *, chat: bool) -> web.StreamResponse:
     if not allowed(request, options.api_key):
         router.metrics.refused["key"] += 1
         return refuse(401, "the API key is missing or wrong", "invalid_request_error", code="invalid_api_key")
-    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-        return refuse(415, "the body is compressed; send it as it is", "invalid_request_error")
     try:
         async with asyncio.timeout(options.body_seconds):
             body = await request.read()
@@ -75,10 +73,10 @@ async def _answer(request: web.Request, *, chat: bool) -> web.StreamResponse:
         ask.prefix = router.prefixes.of(ask.data, router.model_of(ask.model) or "", chat=chat)
     if router.signatures is not None:
         ask.experts = router.signatures.of_request(request.headers, ask.data, router.model_of(ask.model), chat=chat)
+    if "kv_transfer_params" in ask.data:  # it would tell an engine which blocks to pull from where
+        return refuse(400, "kv_transfer_params is set by the router; leave it out", "invalid_request_error")
     if router.prefill is None:
         ask.data = {}  # nothing of it is needed beside the bytes
-    elif "kv_transfer_params" in ask.data:
-        return refuse(400, "kv_transfer_params is set by the router; leave it out", "invalid_request_error")
     headers = headers_for_engine(request.headers)
     try:
         query = request.rel_url.raw_query_string
@@ -90,10 +88,26 @@ async def _answer(request: web.Request, *, chat: bool) -> web.StreamResponse:
     return await router.carrier.carry(job, request)
 
 
+def _unfit(request: web.Request) -> str | None:
+    """Return why a body is not read; None where it is.
+
+    A page of any site can have a browser post here, in the name of who sits before it, but not with JSON as its type.
+    """
+    codings = ",".join(request.headers.getall("Content-Encoding", ())).split(",")
+    if any(coding.strip().lower() not in ("", "identity") for coding in codings):
+        return "the body is compressed; send it as it is"
+    is_from_page = "Origin" in request.headers or request.headers.get("Sec-Fetch-Site", "none") != "none"
+    if is_from_page and request.content_type != "application/json":
+        return "a web page sent the body; its type must be application/json"
+    return None
+
+
 @web.middleware
 async def sentences(request: web.Request, handler: web.Handler) -> web.StreamResponse:  # type: ignore[name-defined]
     """Turn every refusal of HTTP into an error of the API, and what goes wrong here into one that says so."""
     request.app[SILENT].discard(request.protocol)
+    if request.body_exists and (why := _unfit(request)) is not None:
+        return refuse(415, why, "invalid_request_error")
     try:
         answer: web.StreamResponse = await handler(request)
         return answer

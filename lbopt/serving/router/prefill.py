@@ -139,7 +139,7 @@ class PrefillHop:
                 if answer.status >= 500 or answer.status == 429:
                     return None, f"prefiller {prefiller.name} answered {answer.status}"
                 if answer.status != 200:
-                    kept = headers_for_client(answer.headers)
+                    kept = headers_for_client(answer.headers.items())
                     return web.Response(status=answer.status, body=text, headers=kept), None
         except (*FAULTS, TimeoutError) as fault:
             self._note_fault(prefiller)

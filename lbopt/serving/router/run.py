@@ -116,6 +116,7 @@ class Server:
                 max_line_size=options.header_bytes,
                 max_field_size=options.header_bytes,
                 keepalive_timeout=75.0,
+                auto_decompress=False,
             )
         )
         try:

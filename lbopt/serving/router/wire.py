@@ -12,6 +12,7 @@ Source of the format: RFC 9112, sections 4, 6 and 7.
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from collections.abc import Callable
 from typing import NamedTuple
@@ -21,6 +22,11 @@ from urllib.parse import urlsplit
 _LARGEST_HEAD = 2**16
 _LARGEST_LINE = 4096
 _MOST_KEPT = 2**18
+#: Heads without a body (`100 Continue`) before the answer's own.
+_MOST_INTERIM = 16
+
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 class BadAnswer(ConnectionError):
@@ -34,8 +40,8 @@ class Head(NamedTuple):
     headers: list[tuple[str, str]]
 
     def get(self, name: str) -> str:
-        """Return the value of a header, named in lower case; "" where there is none."""
-        return next((value for key, value in self.headers if key.lower() == name), "")
+        """Return the values of a header, named in lower case, as one; "" where there is none."""
+        return ", ".join([value for key, value in self.headers if key.lower() == name])
 
 
 #: Takes bytes of a body, and the chunk of HTTP that holds just them, b"" where there is none.
@@ -66,6 +72,7 @@ class Wire(asyncio.Protocol):
         self._kept: list[bytes] = []
         self._num_kept = 0
         self._reading_head = False
+        self._num_interim = 0
         self._chunked = False
         self._left = -1  # bytes of the body, or of the chunk, that are to come; -1 = until the end of the connection
         self._ends = 0  # bytes of the line end behind a chunk
@@ -130,7 +137,7 @@ class Wire(asyncio.Protocol):
             raise BadAnswer("the connection was closed")
         self.is_done, self._reading_head, self._fault = False, True, None
         self._data, self._sink, self._keeps = b"", None, False
-        self._kept, self._num_kept = [], 0
+        self._kept, self._num_kept, self._num_interim = [], 0, 0
         self._head = asyncio.get_running_loop().create_future()
         self._transport.write(request)
         return await self._head
@@ -220,27 +227,20 @@ class Wire(asyncio.Protocol):
 
     def _read_head(self, data: bytes) -> None:
         data = self._data + data
-        end = data.find(b"\r\n\r\n")
-        if end < 0:
-            if len(data) > _LARGEST_HEAD:
+        while (end := data.find(b"\r\n\r\n", 0, _LARGEST_HEAD)) >= 0:
+            version, status, headers = _head_of(data[:end])
+            if status >= 200:
+                break
+            self._num_interim += 1
+            if self._num_interim > _MOST_INTERIM:
+                raise BadAnswer("it announces itself without end")
+            data = data[end + 4 :]
+        else:
+            if len(data) >= _LARGEST_HEAD:
                 raise BadAnswer("its head has no end")
             self._data = data
             return
         self._data = b""
-        lines = data[:end].decode("utf-8", "surrogateescape").split("\r\n")
-        version, _, rest = lines[0].partition(" ")
-        if version not in ("HTTP/1.1", "HTTP/1.0") or not rest[:3].isdigit():
-            raise BadAnswer("its first line is none")
-        status = int(rest[:3])
-        if 100 <= status < 200:
-            self._read_head(data[end + 4 :]) if len(data) > end + 4 else None
-            return
-        headers = []
-        for line in lines[1:]:
-            name, colon, value = line.partition(":")
-            if not colon or not name or name != name.strip():
-                raise BadAnswer("a line of its head is none")
-            headers.append((name, value.strip(" \t")))
         head = Head(status, headers)
         self._reading_head = False
         connection = head.get("connection").lower()
@@ -316,8 +316,7 @@ class Wire(asyncio.Protocol):
                     self._keeps = self._keeps and at == size
                     break
                 continue
-            number = line.partition(b";")[0].strip()
-            self._left = _size_of(number)
+            self._left = _size_of(line.partition(b";")[0].rstrip(b" \t"))
             if self._left < 0:
                 raise BadAnswer("the size of a chunk is no number")
             self._in_trailer = self._left == 0
@@ -406,9 +405,31 @@ class Wires:
             idle.clear()
 
 
+def _head_of(data: bytes) -> tuple[str, int, list[tuple[str, str]]]:
+    """Return version, status and headers; what stands in a header must be fit to be sent on.
+
+    Raises
+    ------
+    BadAnswer
+        Where it is none.
+    """
+    first, *lines = data.decode("utf-8", "surrogateescape").split("\r\n")
+    version, _, rest = first.partition(" ")
+    if version not in ("HTTP/1.1", "HTTP/1.0") or not re.match("[0-9]{3}", rest):
+        raise BadAnswer("its first line is none")
+    headers = []
+    for line in lines:
+        name, colon, value = line.partition(":")
+        value = value.strip(" \t")
+        if not colon or not _NAME.fullmatch(name) or _CONTROL.search(value):
+            raise BadAnswer("a line of its head is none")
+        headers.append((name, value))
+    return version, int(rest[:3]), headers
+
+
 def _size_of(number: bytes) -> int:
-    """Return the size that the line of a chunk says; -1 where it says none."""
-    if not number.isalnum() or len(number) > 8:
+    """Return the size that the line of a chunk says; -1 where it says none: hexadecimal digits and nothing else."""
+    if not number.isalnum() or len(number) > 8 or number[1:2] in (b"x", b"X"):
         return -1
     try:
         return int(number, 16)
