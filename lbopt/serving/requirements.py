@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from lbopt.exceptions import BackendUnavailableError
 
 #: Modules that have to be there, and the package that brings each; uvloop is used where it exists.
-_NEEDED = {"aiohttp": "aiohttp", "prometheus_client": "prometheus-client"}
+_NEEDED = {"aiohttp": "aiohttp", "msgspec": "msgspec", "prometheus_client": "prometheus-client"}
 
 
 def require_serving(what: str) -> None:
@@ -26,6 +26,6 @@ def require_serving(what: str) -> None:
     missing = [package for module, package in _NEEDED.items() if find_spec(module) is None]
     if missing:
         raise BackendUnavailableError(
-            f"`{what}` needs {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} absent: "
+            f"`{what}` needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} absent: "
             'pip install "lbopt[serve]"'
         )

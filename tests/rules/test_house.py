@@ -136,7 +136,7 @@ def test_learning_has_one_file():
     assert importers("sklearn") == ["predictors/learned.py"]
 
 
-@pytest.mark.parametrize("package", ["aiohttp", "prometheus_client", "uvloop"])
+@pytest.mark.parametrize("package", ["aiohttp", "msgspec", "prometheus_client", "uvloop"])
 def test_http_is_spoken_in_the_serving_room(package):
     """HTTP and its metrics are imported under serving/ alone, so that all else works without them."""
     found = importers(package)

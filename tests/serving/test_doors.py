@@ -48,7 +48,7 @@ def test_the_api_key_is_asked_for_and_passed_on():
         ('{"model": "m"}'.encode("utf-32"), "not UTF-8"),
         (b'{"model": 3}', "model is 3"),
         (b'{"model": "m", "stream": "yes"}', "stream is 'yes'"),
-        (b"[" * 100_000, "not valid JSON"),
+        (b"[" * 100_000, "JSON object"),
     ],
 )
 def test_what_is_no_request_is_refused_in_one_sentence(body, words):

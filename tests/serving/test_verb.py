@@ -115,7 +115,7 @@ def test_without_the_extra_the_verb_says_what_to_install():
     """Everything else works without it; `import lbopt` and other verbs never load it."""
     code = (
         "import sys\n"
-        "sys.modules.update(dict.fromkeys(('aiohttp', 'prometheus_client', 'uvloop')))\n"
+        "sys.modules.update(dict.fromkeys(('aiohttp', 'msgspec', 'prometheus_client', 'uvloop')))\n"
         "import lbopt, lbopt.serving.rule, lbopt.serving.state, lbopt.serving.record\n"
         "sys.argv = ['lbopt', *sys.argv[1:]]\n"
         "from lbopt.__main__ import main\nmain()\n"

@@ -243,7 +243,7 @@ def test_without_the_extra_the_mock_says_what_to_install(type_in, monkeypatch):
     code, out, heard = type_in("mock", "--workers", "2")
     assert (code, out) == (2, "")
     assert heard.strip() == (
-        'error: `lbopt mock` needs aiohttp and prometheus-client, which are absent: pip install "lbopt[serve]"'
+        'error: `lbopt mock` needs aiohttp, msgspec, prometheus-client, which are absent: pip install "lbopt[serve]"'
     )
 
 
@@ -253,11 +253,11 @@ def test_the_packages_of_the_extra_are_imported_in_the_serving_room_alone_and_on
         "import sys\nfrom lbopt.cli import VERBS\nfrom lbopt.cli.lazy import load\n"
         "for name, verb in VERBS.items():\n    load(name, verb.where)\n"
         "import lbopt.serving.load.generator, lbopt.serving.load.table, lbopt.serving.virtual_clock\n"
-        "print([name for name in ('aiohttp', 'prometheus_client', 'uvloop') if name in sys.modules])"
+        "print([name for name in ('aiohttp', 'msgspec', 'prometheus_client', 'uvloop') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "[]", done.stderr
-    importing = re.compile(r"^\s*(?:import|from) (?:aiohttp|prometheus_client|uvloop)\b", re.MULTILINE)
+    importing = re.compile(r"^\s*(?:import|from) (?:aiohttp|msgspec|prometheus_client|uvloop)\b", re.MULTILINE)
     files = [path for path in (ROOT / "lbopt").rglob("*.py") if importing.search(path.read_text(encoding="utf-8"))]
     assert files and all("serving" in path.parts for path in files)
 

@@ -69,16 +69,16 @@ class PrefixHasher:
 
     def of(self, body: dict[str, Any], model: str, *, chat: bool) -> Prefix | None:
         """Return what the prompt of a request begins with; None where it has several prompts, or none."""
-        found = _chat_bytes(body) if chat else _prompt_bytes(body.get("prompt"))
+        found = _chat_bytes(body) if chat else _prompt_bytes(body.get("prompt"), MOST_BLOCKS * self.block)
         if found is None:
             return None
-        kind, data = found
+        kind, data, size = found
         state = hashlib.blake2b(f"{kind}:{model}".encode(), key=self._key, digest_size=_DIGEST, person=_PERSON)
         hashes = []
         for begin in range(0, min(len(data) // self.block, MOST_BLOCKS) * self.block, self.block):
             state.update(data[begin : begin + self.block])
             hashes.append(state.copy().hexdigest())
-        return Prefix(kind, len(data), tuple(hashes))
+        return Prefix(kind, size, tuple(hashes))
 
     def __repr__(self) -> str:
         return f"<hasher of prefixes, blocks of {self.block} bytes, key {self.fingerprint}>"
@@ -149,17 +149,20 @@ def _make(place: Path) -> None:
         fresh.unlink(missing_ok=True)
 
 
-def _prompt_bytes(prompt: Any) -> tuple[str, bytes] | None:
+def _prompt_bytes(prompt: Any, most: int) -> tuple[str, bytes, int] | None:
+    """Return a prompt's kind, its bytes, at least so many if it has them, and their number."""
     if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
         prompt = prompt[0]
     if isinstance(prompt, str):
-        return "text", prompt.encode("utf-8", "surrogatepass")
-    if isinstance(prompt, list) and prompt and all(type(token) is int for token in prompt):
-        return "tokens", b"".join((token & 0xFFFFFFFF).to_bytes(4, "little") for token in prompt)
+        data = prompt.encode("utf-8", "surrogatepass")
+        return "text", data, len(data)
+    first = prompt[: -(-most // 4)] if isinstance(prompt, list) else []
+    if first and all(type(token) is int for token in first):
+        return "tokens", b"".join((token & 0xFFFFFFFF).to_bytes(4, "little") for token in first), 4 * len(prompt)
     return None
 
 
-def _chat_bytes(body: dict[str, Any]) -> tuple[str, bytes] | None:
+def _chat_bytes(body: dict[str, Any]) -> tuple[str, bytes, int] | None:
     """Return tools and messages as one row of bytes; whatever is no text stands as JSON."""
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
@@ -170,7 +173,8 @@ def _chat_bytes(body: dict[str, Any]) -> tuple[str, bytes] | None:
             return None
         others = {name: value for name, value in message.items() if name not in ("role", "content")}
         parts += [str(message.get("role")), _as_text(message.get("content")), _as_text(others) if others else ""]
-    return "text", "\x00".join(parts).encode("utf-8", "surrogatepass")
+    data = "\x00".join(parts).encode("utf-8", "surrogatepass")
+    return "text", data, len(data)
 
 
 def _as_text(value: Any) -> str:

@@ -10,13 +10,18 @@ from aiohttp import web
 
 from lbopt.exceptions import InputError
 from lbopt.serving.router.answers import as_json, refuse
-from lbopt.serving.router.ask import read_ask
+from lbopt.serving.router.ask import Ask, read_ask
 from lbopt.serving.router.forward import headers_for_engine
 from lbopt.serving.router.service import Refusal, Router
 
 _log = logging.getLogger(__name__)
 
+#: Bytes of a body above which it is read beside the event loop.
+_LARGE = 2**17
+
 ROUTER = web.AppKey("router", Router)
+#: Held by who reads a large body.
+READING = web.AppKey("reading", asyncio.Lock)
 #: Connections that have not sent the head of a request yet.
 SILENT = web.AppKey("silent", set[object])
 
@@ -65,16 +70,12 @@ async def _answer(request: web.Request, *, chat: bool) -> web.StreamResponse:
         message = f"the body has more than {options.body_bytes:,} bytes"
         return refuse(413, message, "invalid_request_error", code="request_too_large")
     try:
-        ask = read_ask(body, chat=chat)
+        ask = await _read(request.app, body, chat=chat)
     except InputError as error:
         router.metrics.refused["body"] += 1
         return refuse(400, str(error), "invalid_request_error")
-    if router.prefixes is not None:
-        ask.prefix = router.prefixes.of(ask.data, router.model_of(ask.model) or "", chat=chat)
     if router.signatures is not None:
         ask.experts = router.signatures.of_request(request.headers, ask.data, router.model_of(ask.model), chat=chat)
-    if "kv_transfer_params" in ask.data:  # it would tell an engine which blocks to pull from where
-        return refuse(400, "kv_transfer_params is set by the router; leave it out", "invalid_request_error")
     if router.prefill is None:
         ask.data = {}  # nothing of it is needed beside the bytes
     headers = headers_for_engine(request.headers)
@@ -100,6 +101,23 @@ def _unfit(request: web.Request) -> str | None:
     if is_from_page and request.content_type != "application/json":
         return "a web page sent the body; its type must be application/json"
     return None
+
+
+async def _read(app: web.Application, body: bytes, *, chat: bool) -> Ask:
+    """Read a body; a large one beside the event loop, one at a time, since parts of that stop the interpreter."""
+    router = app[ROUTER]
+    is_whole = any(user is not None for user in (router.prefill, router.prefixes, router.signatures))
+
+    def read() -> Ask:
+        ask = read_ask(body, chat=chat, whole=is_whole)
+        if router.prefixes is not None:
+            ask.prefix = router.prefixes.of(ask.data, router.model_of(ask.model) or "", chat=chat)
+        return ask
+
+    if len(body) <= _LARGE:
+        return read()
+    async with app[READING]:
+        return await asyncio.to_thread(read)
 
 
 @web.middleware

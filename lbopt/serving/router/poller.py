@@ -7,12 +7,13 @@ cannot be read says nothing about a worker, and makes a prefiller count as full.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from typing import TYPE_CHECKING
 
 import aiohttp
+import msgspec
 
+from lbopt.instances.readers.faults import LARGEST_TOKENS
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.forward import FAULTS, read_whole
 from lbopt.serving.router.job import Job
@@ -26,6 +27,15 @@ _log = logging.getLogger(__name__)
 
 #: Bytes of metrics above which they are read beside the event loop.
 _LARGE = 2**16
+
+
+class _Tokenized(msgspec.Struct, gc=False):
+    """What is read of an answer of `/tokenize`, which may list a million tokens."""
+
+    count: int
+
+
+_read_count = msgspec.json.Decoder(_Tokenized).decode
 
 
 class Poller:
@@ -121,7 +131,7 @@ class Poller:
             ) as answer:
                 if answer.status != 200:
                     return None
-                count = json.loads(await read_whole(answer, LARGEST_SCRAPE)).get("count")
-        except (*FAULTS, TimeoutError, ValueError, AttributeError):
+                count = _read_count(await read_whole(answer, LARGEST_SCRAPE)).count
+        except (*FAULTS, TimeoutError, msgspec.DecodeError, RecursionError):
             return None
-        return count if type(count) is int and count > 0 else None
+        return count if 0 < count <= LARGEST_TOKENS else None

@@ -33,6 +33,7 @@ def application(router: Router) -> web.Application:
     """Return the web application of a router."""
     app = web.Application(middlewares=[handlers.sentences], client_max_size=router.options.body_bytes)
     app[handlers.ROUTER] = router
+    app[handlers.READING] = asyncio.Lock()
     app[handlers.SILENT] = set()
     app[advice.ADVISED] = {}
     app.add_routes(
