@@ -13,7 +13,7 @@ ONE_CORE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 ALONE = $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
 UNCOMPILED := tests/kernels tests/policies tests/simulator tests/assignment tests/prefill
 
-.PHONY: help demo serve-demo test quick test-long fuzz test-bounds test-mutation test-mutation-quick coverage frozen lint bench notebooks docs proofs clean
+.PHONY: help demo serve-demo test quick test-long fuzz faults test-bounds test-mutation test-mutation-quick coverage frozen lint bench notebooks docs proofs clean
 
 help:
 	@echo "make demo       main job on embedded data: G = 8, report in demo-report/report.html"
@@ -22,6 +22,7 @@ help:
 	@echo "make quick      lint, types, import contract, house rules, and the tests of the files that changed"
 	@echo "make test-long  the checks that take minutes, and an hour of steps against themselves"
 	@echo "make fuzz       a million damaged files of all formats, half an hour, goes on with --first"
+	@echo "make faults     engines, routers and clients that fail, and what clients of lbopt serve get; some minutes"
 	@echo "make test-bounds  the kernels' tests with bounds checks in compiled code, some ten minutes"
 	@echo "make test-mutation  planted changes that the tests have to notice, hours, goes on if stopped"
 	@echo "make test-mutation-quick  some of them, ten minutes"
@@ -71,6 +72,10 @@ test-long: $(STAMP)
 
 fuzz: $(STAMP)
 	$(ONE_CORE) $(BIN)/python -m tests.fuzz --mutants 1000000
+
+# Other routers join where their programs are in the path: PATH=$PATH:ENVIRONMENT/bin make faults
+faults: $(STAMP)
+	$(BIN)/python -m tests.serving.faults --out fault-results.md
 
 # Compiled code reads beyond an array without a word; with bounds checks it says so. Minutes, and a cache of its own.
 test-bounds: $(STAMP)

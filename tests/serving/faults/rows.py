@@ -1,0 +1,71 @@
+"""The rows of the table: what goes wrong with one engine of three, with the router, or with its clients."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row.
+
+    Parameters
+    ----------
+    name
+        As in the table.
+    fault
+        Of the first engine, out of `engine.FAULTS`.
+    whole
+        Whether every client has to get its whole answer, since another engine can give it.
+    signals
+        What the first engine or the router gets, and how many seconds after the first third of the clients has come.
+    to_router
+        Whether the router gets them.
+    requests, at_once
+        Clients in all, and at the same time.
+    tokens, spacing
+        Of an answer, and the seconds between two of them.
+    patience
+        Seconds that a client waits for its whole answer.
+    goes
+        Whether clients go before they have it.
+    """
+
+    name: str
+    fault: str = "none"
+    whole: bool = False
+    signals: tuple[tuple[float, int], ...] = ()
+    to_router: bool = False
+    requests: int = 60
+    at_once: int = 6
+    tokens: int = 8
+    spacing: float = 0.005
+    patience: float = 10.0
+    goes: bool = False
+
+
+ROWS = (
+    Row("reset before the head", "reset-before-head"),
+    Row("reset before the body", "reset-before-body"),
+    Row("reset after an event", "reset-after-event"),
+    Row("reset in an event", "reset-in-event"),
+    Row("garbage instead of HTTP", "garbage"),
+    Row("500", "500", whole=True),
+    Row("503", "503", whole=True),
+    Row("429", "429", whole=True),
+    Row("429 with Retry-After", "429-retry-after", whole=True),
+    Row("first byte after 3 s", "slow", whole=True),
+    Row("500 every other time", "every-other", whole=True),
+    Row("usage of 10^30 tokens once", "usage", whole=True),
+    Row("SIGKILL of an engine", signals=((0.0, signal.SIGKILL),), spacing=0.02),
+    Row(
+        *("SIGSTOP of an engine, 20 s", "none"),
+        signals=((0.0, signal.SIGSTOP), (20.0, signal.SIGCONT)),
+        patience=15.0,
+        spacing=0.02,
+    ),
+    Row("SIGTERM of the router", signals=((0.0, signal.SIGTERM),), to_router=True, at_once=20, tokens=25, spacing=0.02),
+    Row("SIGKILL of the router", signals=((0.0, signal.SIGKILL),), to_router=True, at_once=20, tokens=25, spacing=0.02),
+    Row("1,000 clients that go", requests=1000, at_once=50, tokens=400, spacing=0.025, goes=True),
+)
