@@ -137,7 +137,7 @@ class HostileEngine:
         for part in parts:
             writer.write(framed(part))
             await writer.drain()
-            if ask.get("stream"):
+            if part.startswith(b"data: {"):
                 await asyncio.sleep(self.spacing)
         return True
 
