@@ -46,11 +46,11 @@ class Row:
 
 
 ROWS = (
-    Row("reset before the head", "reset-before-head"),
-    Row("reset before the body", "reset-before-body"),
+    Row("reset before the head", "reset-before-head", whole=True),
+    Row("reset before the body", "reset-before-body", whole=True),
     Row("reset after an event", "reset-after-event"),
     Row("reset in an event", "reset-in-event"),
-    Row("garbage instead of HTTP", "garbage"),
+    Row("garbage instead of HTTP", "garbage", whole=True),
     Row("500", "500", whole=True),
     Row("503", "503", whole=True),
     Row("429", "429", whole=True),
