@@ -105,7 +105,7 @@ def test_an_answer_is_read_strictly(status, body, ended, expected):
 def test_an_account_complains():
     """A row that another engine can serve has to be whole, and nobody may be missing."""
     (row,) = (row for row in ROWS if row.name == "500")
-    account = Account(sent=60, held=1)
+    account = Account(sent=60, held=1, slowest=8.4)
     account.kinds.update({WHOLE: 40, REFUSED: 18, GARBLED: 1})
     assert account.complaints(row) == [
         "1 garbled",
@@ -113,7 +113,7 @@ def test_an_account_complains():
         "40 of 60 whole",
         "1 requests still held",
     ]
-    assert cell(account) == "40 + 18 refused + 1 garbled (1 still held)"
+    assert cell(account) == "40 + 18 refused + 1 garbled, 8 s (1 still held)"
     assert markdown(["of 60", "a"], [["500", "60"]]) == "| of 60 | a |\n|---|---|\n| 500 | 60 |\n"
 
 

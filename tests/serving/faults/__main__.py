@@ -1,4 +1,4 @@
-"""Faults that routers survive: ``python -m tests.serving.faults [--row TEXT] [--router TEXT] [--out FILE]``.
+"""Faults that routers survive: ``python -m tests.serving.faults [--row TEXT] [--router TEXT] [--at-once N]``.
 
 Each row goes through every router that is here, before three engines of its own, of which one has the fault. All are
 real processes that talk over loopback. `lbopt serve` is measured with two rules; `vllm-router` and `sglang-router` join
@@ -15,6 +15,7 @@ import platform
 import signal
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -25,15 +26,19 @@ from tests.serving.faults.routers import Column, columns
 from tests.serving.faults.rows import ROWS, Row
 from tests.serving.faults.verdict import KINDS, WHOLE
 
+#: Seconds of the slowest client from which on the table tells them.
+_SLOW = 2.0
+
 
 def cell(account: Account) -> str:
-    """Return an account in a few words: ``60``, or ``40 + 20 refused``."""
+    """Return an account in a few words: ``60``, or ``40 + 20 refused, 8 s``."""
     words = [f"{account.kinds[kind]:,} {kind}" for kind in KINDS if account.kinds[kind] and kind != WHOLE]
     if account.whole or not words:
         words.insert(0, f"{account.whole:,}")
     still = [f"{account.running:,} still computed"] if account.running else []
     still += [f"{account.held:,} still held"] if account.held else []
-    return " + ".join(words) + (f" ({', '.join(still)})" if still else "")
+    seconds = f", {account.slowest:.0f} s" if account.slowest >= _SLOW else ""
+    return " + ".join(words) + seconds + (f" ({', '.join(still)})" if still else "")
 
 
 async def run(rows: list[Row], routers: list[Column], told: Console) -> tuple[list[list[str]], list[str]]:
@@ -65,9 +70,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.serving.faults", description=__doc__)
     parser.add_argument("--row", action="append", help="rows whose names begin so; may be repeated")
     parser.add_argument("--router", action="append", help="routers whose names hold this; may be repeated")
+    parser.add_argument("--at-once", type=int, help="clients at the same time, instead of the rows' own number")
     parser.add_argument("--out", type=Path, help="file for the table in Markdown")
     given = parser.parse_args()
     rows = [row for row in ROWS if not given.row or any(row.name.startswith(text) for text in given.row)]
+    if given.at_once is not None:
+        rows = [replace(row, at_once=given.at_once) for row in rows]
     routers = [c for c in columns() if not given.router or any(text in c.name for text in given.router)]
     told, out = Console(stderr=True), Console(width=200)
     try:
@@ -79,7 +87,10 @@ def main() -> int:
     for line in cells:
         table.add_row(*line)
     out.print(table)
-    out.print(f"a number alone: whole answers; {os.cpu_count()} cores, {platform.machine()}, {time.strftime('%F')}")
+    out.print(
+        f"a number alone: whole answers; s: of the slowest client, where it took {_SLOW:.0f} or more; "
+        f"{os.cpu_count()} cores, {platform.machine()}, {time.strftime('%F')}"
+    )
     if all(column.ours for column in routers):
         out.print("for vllm-router and sglang-router beside it: PATH=$PATH:ENVIRONMENT/bin, where they are installed")
     for complaint in complaints:

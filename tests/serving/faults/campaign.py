@@ -36,12 +36,15 @@ class Account:
         Requests that the router counts as live some seconds after the last client; None where it does not say.
     running
         Answers that engines still make then.
+    slowest
+        Seconds until the last of the clients knew what it got.
     """
 
     sent: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     held: int | None = None
     running: int = 0
+    slowest: float = 0.0
 
     @property
     def whole(self) -> int:
@@ -84,7 +87,7 @@ async def clients(row: Row, url: str, send_signal: Callable[[int], None]) -> Acc
     send_signal
         Called with the number of each signal.
     """
-    account, is_signalled = Account(), asyncio.Event()
+    account, is_signalled, loop = Account(), asyncio.Event(), asyncio.get_running_loop()
     numbers = iter(range(row.requests))
 
     async def one_after_another() -> None:
@@ -94,12 +97,13 @@ async def clients(row: Row, url: str, send_signal: Callable[[int], None]) -> Acc
             account.sent += 1
             if number == row.requests // 3:
                 is_signalled.set()
+            began = loop.time()
             found = await ask(url, number, row.tokens, row.patience, goes=row.goes)
             account.kinds[_seen_by(row, found)] += 1
+            account.slowest = max(account.slowest, loop.time() - began)
 
     async def signals() -> None:
         await is_signalled.wait()
-        loop = asyncio.get_running_loop()
         begin = loop.time()
         for at, number in row.signals:
             await asyncio.sleep(begin + at - loop.time())
