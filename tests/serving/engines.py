@@ -246,6 +246,7 @@ def is_empty(router):
     return (
         not state.live
         and not router.jobs
+        and router.budget.held == 0
         and all(w.bound == w.load == 0 for g in state.groups.values() for w in g.workers)
         and all(not p.holders for p in state.prefillers.values())
         and sum(state.endings.values()) == state.arrivals

@@ -31,6 +31,11 @@ def refuse(
     return web.Response(status=status, text=json.dumps(body), content_type="application/json", headers=headers)
 
 
+def over_budget() -> web.Response:
+    """Return the refusal of a request whose bytes have no room."""
+    return refuse(503, "requests and answers hold held_bytes already", "overloaded", retry_after=2)
+
+
 def as_json(data: object, status: int = 200) -> web.Response:
     """Return plain data as JSON."""
     return web.Response(status=status, text=json.dumps(data), content_type="application/json")

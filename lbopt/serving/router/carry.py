@@ -145,7 +145,7 @@ class Carrier:
         self.router.metrics.stopped[job.reason.value] += 1
         if job.begun is None:
             return refuse(status, why, kind, retry_after=5 if status == 503 else None)
-        if job.reason is Stop.SLOW_CLIENT:
+        if job.reason is Stop.SLOW_CLIENT or job.begun.content_length is not None:  # a whole answer takes no event
             if request.transport is not None:
                 request.transport.abort()
         else:

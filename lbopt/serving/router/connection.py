@@ -1,22 +1,156 @@
-"""A client's connection: what aiohttp itself answers, to requests that are no HTTP, has the form of the API, too."""
+"""Clients' connections: how many there may be, how long one may keep the router waiting, and errors of HTTP itself.
+
+A request and its answer take two open files, so clients get half of those that the process may have, less a reserve.
+One that comes beyond them is *spare*: it is told so, but `/health`, `/ready` and `/metrics` answer it all the same. Of
+too many spare ones the oldest is dropped.
+"""
 
 from __future__ import annotations
+
+import asyncio
+from typing import Any
 
 from aiohttp import web
 
 from lbopt.serving.router.answers import refuse
 
 _MOST_SHOWN = 200
+#: Spare connections at most, and open files beside connections: of records, libraries, listening sockets.
+_MOST_SPARE = 32
+_OTHER_FILES = 32
+#: What spare connections are for.
+_OPEN_TO_ALL = ("/health", "/ready", "/metrics")
+#: Bytes that a client has to take of what is left of an answer within the time that it may leave it unread.
+_PROGRESS = 2**16
+
+
+class Connections:
+    """All connections of clients.
+
+    Parameters
+    ----------
+    most
+        Connections at most, spare ones aside.
+    head_seconds
+        In which the head of a request has to come, once the connection or its first byte is there.
+    unread_seconds
+        For which the rest of an answer may be left unread, once its handler has ended.
+    """
+
+    def __init__(self, most: int, head_seconds: float, unread_seconds: float) -> None:
+        self.most = most
+        self.head_seconds = head_seconds
+        self.unread_seconds = unread_seconds
+        self.open: dict[ClientConnection, None] = {}
+        self.spare: dict[ClientConnection, None] = {}
+
+    def add(self, connection: ClientConnection) -> None:
+        """Take in a connection."""
+        if len(self.open) < self.most:
+            self.open[connection] = None
+            return
+        self.spare[connection] = None
+        if len(self.spare) > _MOST_SPARE:
+            next(iter(self.spare)).drop()
+
+    def discard(self, connection: ClientConnection) -> None:
+        """Let go of a connection."""
+        self.open.pop(connection, None)
+        self.spare.pop(connection, None)
+
+    async def watch(self) -> None:
+        """Drop those that keep the router waiting, again and again."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(min(1.0, self.head_seconds / 4, self.unread_seconds / 4))
+            now = loop.time()
+            for connection in [*self.open, *self.spare]:
+                if connection.is_overdue(now):
+                    connection.drop()
+
+
+def most_connections(files: int) -> int:
+    """Return how many connections clients may have where the process may have so many open files."""
+    return max(1, (files - _MOST_SPARE - _OTHER_FILES) // 2)
 
 
 class ClientConnection(web.RequestHandler):
-    """aiohttp's connection, with errors as OpenAI's API tells of them.
+    """aiohttp's connection, within limits, and with errors as OpenAI's API tells of them.
 
     A client that closes its sending side counts as gone, as one that closes the connection does: a server that only
     reads cannot tell the two apart, and would keep a slot for clients that have gone.
+
+    Parameters
+    ----------
+    connections
+        All of them.
+    manager, more
+        As aiohttp has it.
     """
 
-    __slots__ = ()
+    __slots__ = ("_connections", "_head_since", "_is_busy", "_pipe", "_unread", "_unread_since")
+
+    def __init__(self, connections: Connections, manager: web.Server, **more: Any) -> None:
+        super().__init__(manager, **more)
+        self._connections = connections
+        self._pipe: asyncio.Transport | None = None
+        self._is_busy = False
+        self._head_since = 0.0  # 0 = no head is awaited
+        self._unread = 0
+        self._unread_since = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin; the head of a request has to come."""
+        super().connection_made(transport)
+        self._pipe = transport  # type: ignore[assignment]  # aiohttp forgets its own when it closes
+        self._head_since = self._loop.time()
+        self._connections.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Take in bytes; the first of a further request begin a head."""
+        if not (self._is_busy or self._head_since):
+            self._head_since = self._loop.time()
+        super().data_received(data)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """End."""
+        self._connections.discard(self)
+        self._pipe = None
+        super().connection_lost(exc)
+
+    @property
+    def is_spare(self) -> bool:
+        """Whether it is one too many."""
+        return self in self._connections.spare
+
+    def begin(self, path: str) -> web.Response | None:
+        """Note that a head has come; returns the refusal of a request on a connection that is one too many."""
+        self._is_busy, self._head_since, self._unread = True, 0.0, 0
+        if not self.is_spare or path in _OPEN_TO_ALL:
+            return None
+        return refuse(503, "the router has as many connections as it may", "overloaded", retry_after=2)
+
+    def end(self) -> None:
+        """Note that a request has been dealt with; what is left of its answer is on its way."""
+        self._is_busy = False
+
+    def is_overdue(self, now: float) -> bool:
+        """Return whether the client has let the router wait too long, for a head or with the rest of an answer."""
+        if self._is_busy or self._pipe is None:
+            return False
+        if self._head_since and now - self._head_since > self._connections.head_seconds:
+            return True
+        unread = self._pipe.get_write_buffer_size()
+        if not unread or not self._unread or unread <= self._unread - _PROGRESS:
+            self._unread, self._unread_since = unread, now
+            return False
+        return now - self._unread_since > self._connections.unread_seconds
+
+    def drop(self) -> None:
+        """Close at once."""
+        self._connections.discard(self)
+        if self._pipe is not None:
+            self._pipe.abort()
 
     def handle_error(
         self,

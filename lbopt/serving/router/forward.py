@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING
 import aiohttp
 from aiohttp import web
 
-from lbopt.serving.router.answers import refuse
+from lbopt.serving.router.answers import over_budget, refuse
 from lbopt.serving.router.ask import with_field
 from lbopt.serving.router.breaker import asked_rest
+from lbopt.serving.router.budget import OverBudgetError
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.events import error_event
 from lbopt.serving.router.flow import Flow
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.signatures import HEADER, KEY_HEADER
 from lbopt.serving.router.usage import usage_of
-from lbopt.serving.router.wire import Head, Wire, request_bytes
+from lbopt.serving.router.wire import Head, Wire, request_head
 
 if TYPE_CHECKING:
     from multidict import CIMultiDictProxy
@@ -53,6 +54,8 @@ _MOST_UNSENT = 2**16
 _LONGEST_END = 1.0
 #: Largest answer that is not a stream, bytes.
 _LARGEST_ANSWER = 256 * 2**20
+#: Bytes of one that are written at once.
+_PIECE = 2**18
 
 FAULTS = (aiohttp.ClientError, ConnectionError, OSError)
 
@@ -131,18 +134,19 @@ class Attempt:
         """Send the request and pass on the answer."""
         router, job, endpoint = self._router, self._job, self._endpoint
         body = body_for_engine(job, ask_usage=router.options.ask_usage)
-        request = request_bytes(endpoint.address.url, job.path, job.headers | endpoint.headers(), body)
+        request = request_head(endpoint.address.url, job.path, job.headers | endpoint.headers(), len(body))
         job.heard_at = router.now()
         wire: Wire | None = None
         try:
             wire = await router.wires.open(endpoint.address.url)
             try:
-                head = await wire.ask(request)
+                head = await wire.ask(request, body)
             except ConnectionError:
                 if not wire.is_reused:
                     raise
                 wire = await router.wires.open(endpoint.address.url, fresh=True)  # the engine had closed the old one
-                head = await wire.ask(request)
+                head = await wire.ask(request, body)
+            body = b""  # the job holds it as long as it may be sent again
             if head.status in _ELSEWHERE:
                 asked = asked_rest(head.get("retry-after"), head.get("date"))
                 if self._is_refused(f"answered {head.status}", asked, later=head.status in _LATER):
@@ -192,29 +196,46 @@ class Attempt:
     async def _whole(self, wire: Wire, head: Head) -> Result:
         """Pass on an answer that is not a stream."""
         router, job = self._router, self._job
-        parts: list[bytes] = []
-        size = 0
-        while chunk := await wire.piece():
-            if not parts:
-                router.fleet.first_chunk(job.tracker, router.now(), self._attempt)
-            job.heard_at = router.now()
-            parts.append(chunk)
-            size += len(chunk)
-            if size > _LARGEST_ANSWER:
-                self.why = f"worker {self._endpoint.address.name} sent an answer of more than {_LARGEST_ANSWER:,} bytes"
-                self.answer = refuse(502, self.why, "upstream_error")
-                router.failed(job)
-                return Result.ANSWERED
-        body = b"".join(parts)
-        if head.status not in _ELSEWHERE:
-            router.taken(job, self._endpoint)
+        body = await self._collected(wire)
+        if body is None:
+            router.failed(job)
+            return Result.ANSWERED
         self._read_usage(body)
-        self.answer = web.Response(status=head.status, body=body, headers=headers_for_client(head.headers))
         if head.status < 400:
             router.finished(job, self._attempt)
         else:
             router.failed(job)
+        job.heard_at = 0.0
+        self.answer = answer = await self._begin(head, len(body))
+        for begin in range(0, len(body), _PIECE):
+            await self._write(answer, body[begin : begin + _PIECE])
+        await self._write(answer, b"", is_last=True)
         return Result.ANSWERED
+
+    async def _collected(self, wire: Wire) -> bytes | None:
+        """Return a whole answer; None where it is too large, and the client is told so."""
+        router, job = self._router, self._job
+        parts: list[bytes] = []
+        with router.budget.share() as share:
+            while chunk := await wire.piece():
+                if not parts:
+                    router.fleet.first_chunk(job.tracker, router.now(), self._attempt)
+                job.heard_at = router.now()
+                parts.append(chunk)
+                try:
+                    share.take(len(chunk))
+                except OverBudgetError:
+                    router.metrics.refused["held_bytes"] += 1
+                    self.answer = over_budget()
+                    return None
+                if share.held > _LARGEST_ANSWER:
+                    name = self._endpoint.address.name
+                    self.why = f"worker {name} sent an answer of more than {_LARGEST_ANSWER:,} bytes"
+                    self.answer = refuse(502, self.why, "upstream_error")
+                    return None
+            if job.share is not None:
+                job.share.add(share)
+        return b"".join(parts)
 
     def _read_usage(self, body: bytes) -> None:
         if b'"usage"' not in body[-4096:] and b'"usage"' not in body[:4096]:
@@ -331,18 +352,23 @@ class Attempt:
             raise ClientGone from fault
         job.write_began = 0.0
 
-    async def _begin(self, head: Head) -> web.StreamResponse:
-        """Send the headers: from here on there is no other attempt."""
+    async def _begin(self, head: Head, size: int | None = None) -> web.StreamResponse:
+        """Send the headers, of an answer of `size` bytes or of a stream: from here on there is no other attempt."""
         answer = web.StreamResponse(status=head.status, headers=headers_for_client(head.headers))
+        if size is not None:
+            answer.content_length = size
         self._job.begun = answer
         self._job.write_began = self._router.now()
         try:
             await answer.prepare(self._request)
         except FAULTS as fault:
             raise ClientGone from fault
+        if self._job.share is not None:
+            self._job.share.give(len(self._job.body))
         self._job.body = b""  # no other attempt will need it
         self._job.write_began = 0.0
-        self._router.taken(self._job, self._endpoint)
+        if head.status not in _ELSEWHERE:
+            self._router.taken(self._job, self._endpoint)
         return answer
 
     def _recomputed(self) -> Result:

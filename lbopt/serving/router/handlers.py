@@ -9,21 +9,24 @@ import logging
 from aiohttp import web
 
 from lbopt.exceptions import InputError
-from lbopt.serving.router.answers import as_json, refuse
+from lbopt.serving.router.answers import as_json, over_budget, refuse
 from lbopt.serving.router.ask import Ask, read_ask
+from lbopt.serving.router.budget import OverBudgetError, Share
+from lbopt.serving.router.connection import ClientConnection
 from lbopt.serving.router.forward import headers_for_engine
+from lbopt.serving.router.job import Job
 from lbopt.serving.router.service import Refusal, Router
 
 _log = logging.getLogger(__name__)
 
 #: Bytes of a body above which it is read beside the event loop.
 _LARGE = 2**17
+#: Bytes that a number of a list takes.
+_BYTES_OF_VALUE = 40
 
 ROUTER = web.AppKey("router", Router)
 #: Held by who reads a large body.
 READING = web.AppKey("reading", asyncio.Lock)
-#: Connections that have not sent the head of a request yet.
-SILENT = web.AppKey("silent", set[object])
 
 
 def allowed(request: web.Request, key: str | None) -> bool:
@@ -59,34 +62,60 @@ async def _answer(request: web.Request, *, chat: bool) -> web.StreamResponse:
     if not allowed(request, options.api_key):
         router.metrics.refused["key"] += 1
         return refuse(401, "the API key is missing or wrong", "invalid_request_error", code="invalid_api_key")
+    with router.budget.share() as share:
+        try:
+            job = await _admitted(request, share, chat=chat)
+        except Refusal as refusal:
+            router.metrics.refused[refusal.why] += 1
+            return refusal.answer
+        return await router.carrier.carry(job, request)
+
+
+async def _admitted(request: web.Request, share: Share, *, chat: bool) -> Job:
+    """Read a request and make it known.
+
+    Raises
+    ------
+    Refusal
+        Where it is not taken.
+    """
+    router = request.app[ROUTER]
     try:
-        async with asyncio.timeout(options.body_seconds):
-            body = await request.read()
+        async with asyncio.timeout(router.options.body_seconds):
+            body = await _body(request, share)
+        ask = await _read(request.app, body, share, chat=chat)
     except TimeoutError:
-        router.metrics.refused["slow_body"] += 1
-        return refuse(408, "the body took longer than body_seconds to arrive", "timeout")
-    except web.HTTPRequestEntityTooLarge:
-        router.metrics.refused["body_bytes"] += 1
-        message = f"the body has more than {options.body_bytes:,} bytes"
-        return refuse(413, message, "invalid_request_error", code="request_too_large")
-    try:
-        ask = await _read(request.app, body, chat=chat)
+        message = "the body took longer than body_seconds to arrive"
+        raise Refusal(refuse(408, message, "timeout"), "slow_body") from None
+    except OverBudgetError:
+        raise Refusal(over_budget(), "held_bytes") from None
     except InputError as error:
-        router.metrics.refused["body"] += 1
-        return refuse(400, str(error), "invalid_request_error")
+        raise Refusal(refuse(400, str(error), "invalid_request_error"), "body") from None
     if router.signatures is not None:
         ask.experts = router.signatures.of_request(request.headers, ask.data, router.model_of(ask.model), chat=chat)
     if router.prefill is None:
         ask.data = {}  # nothing of it is needed beside the bytes
-    headers = headers_for_engine(request.headers)
-    try:
-        query = request.rel_url.raw_query_string
-        path = request.path + ("?" + query if query else "")
-        job = router.admit(ask, body, path, headers, chat=chat)
-    except Refusal as refusal:
-        router.metrics.refused[refusal.why] += 1
-        return refusal.answer
-    return await router.carrier.carry(job, request)
+    query = request.rel_url.raw_query_string
+    path = request.path + ("?" + query if query else "")
+    job = router.admit(ask, body, path, headers_for_engine(request.headers), chat=chat)
+    job.share = share
+    return job
+
+
+async def _body(request: web.Request, share: Share) -> bytes:
+    """Return the body, counted as it comes."""
+    most = request.app[ROUTER].options.body_bytes
+    parts: list[bytes] = []
+    if (request.content_length or 0) <= most:
+        while part := await request.content.readany():
+            parts.append(part)
+            share.take(len(part))
+            if share.held > most:
+                break
+        else:
+            return b"".join(parts)
+    message = f"the body has more than {most:,} bytes"
+    raise Refusal(refuse(413, message, "invalid_request_error", code="request_too_large"), "body_bytes")
 
 
 def _unfit(request: web.Request) -> str | None:
@@ -103,9 +132,11 @@ def _unfit(request: web.Request) -> str | None:
     return None
 
 
-async def _read(app: web.Application, body: bytes, *, chat: bool) -> Ask:
+async def _read(app: web.Application, body: bytes, share: Share, *, chat: bool) -> Ask:
     """Read a body; a large one beside the event loop, one at a time, since parts of that stop the interpreter."""
     router = app[ROUTER]
+    if router.prefill is not None:  # what is built of it is kept
+        share.take(len(body) + _BYTES_OF_VALUE * body.count(b","))
     is_whole = any(user is not None for user in (router.prefill, router.prefixes, router.signatures))
 
     def read() -> Ask:
@@ -123,11 +154,15 @@ async def _read(app: web.Application, body: bytes, *, chat: bool) -> Ask:
 @web.middleware
 async def sentences(request: web.Request, handler: web.Handler) -> web.StreamResponse:  # type: ignore[name-defined]
     """Turn every refusal of HTTP into an error of the API, and what goes wrong here into one that says so."""
-    request.app[SILENT].discard(request.protocol)
-    if request.body_exists and (why := _unfit(request)) is not None:
-        return refuse(415, why, "invalid_request_error")
+    connection = request.protocol
+    assert isinstance(connection, ClientConnection)
+    refused = connection.begin(request.path)
+    if refused is None and request.body_exists and (why := _unfit(request)) is not None:
+        refused = refuse(415, why, "invalid_request_error")
     try:
-        answer: web.StreamResponse = await handler(request)
+        answer: web.StreamResponse = await handler(request) if refused is None else refused
+        if connection.is_spare:
+            answer.force_close()
         return answer
     except web.HTTPException as error:
         return refuse(error.status, f"{request.method} {error.reason}".lower(), "invalid_request_error")
@@ -136,3 +171,5 @@ async def sentences(request: web.Request, handler: web.Handler) -> web.StreamRes
     except Exception as error:
         _log.exception("a request failed in the router")
         return refuse(500, f"the router failed: {type(error).__name__}", "internal_error")
+    finally:
+        connection.end()

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from lbopt.serving.router.ask import Ask
+from lbopt.serving.router.budget import Share
 from lbopt.serving.state import RequestTracker, WorkerMirror
 
 #: The path of requests that a gateway forwards itself.
@@ -71,6 +72,7 @@ class Job:
         "reason",
         "reported_at",
         "retries",
+        "share",
         "text",
         "tracker",
         "tried",
@@ -89,6 +91,7 @@ class Job:
         self.key = ""
         self.limit = 0.0
         self.retries = 0
+        self.share: Share | None = None  # of the bytes that the router may hold; None where it holds none
         self.begun: Any = None  # the answer to the client, once its first byte is on the way
         self.text: list[str] = []  # what was generated, kept where an engine may ask for it again
         self.extra: dict[str, Any] = {}  # fields that this hop adds

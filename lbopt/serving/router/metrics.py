@@ -195,6 +195,7 @@ class RouterMetrics(Collector):
             pool.add_metric([model], len(requests))
             oldest.add_metric([model], max((now - tracker.pooled_at for tracker in requests), default=0.0))
         yield from (pool, oldest)
+        yield GaugeMetricFamily("lbopt_held_bytes", "Bytes of bodies and whole answers", router.budget.held)
         yield GaugeMetricFamily("lbopt_live_requests", "Requests between arrival and end", len(router.fleet.live))
         ended = CounterMetricFamily("lbopt_requests", "Requests that have ended, by ending", labels=["ending"])
         for ending in Ending:

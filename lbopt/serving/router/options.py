@@ -27,6 +27,8 @@ _ENDS: dict[str, tuple[float, float]] = {
     "body_bytes": (1024, 2**31),
     "body_seconds": (0.05, 3600),
     "header_bytes": (1024, 2**20),
+    "held_bytes": (2**16, 2**45),
+    "max_connections": (0, 1_000_000),
     "slow_client_seconds": (0.05, 3600),
     "poll_seconds": (0.02, 600),
     "poll_timeout": (0.02, 600),
@@ -67,6 +69,10 @@ class RouterOptions:
         Limits for a connection to an engine, for the time between two chunks, and for a request in all.
     body_bytes, body_seconds, header_bytes
         Largest body of a request, the time it may take to arrive, and the largest line of its header.
+    held_bytes
+        What bodies of requests and whole answers may take in all, then 503.
+    max_connections
+        Connections of clients, then 503; 0 = half of the files that the process may open, less a reserve.
     slow_client_seconds
         Longest time that a client may leave its answer unread.
     poll_seconds, poll_timeout, failures
@@ -116,6 +122,8 @@ class RouterOptions:
     body_bytes: int = 16 * 2**20
     body_seconds: float = 30.0
     header_bytes: int = 16 * 2**10
+    held_bytes: int = 512 * 2**20
+    max_connections: int = 0
     slow_client_seconds: float = 60.0
     poll_seconds: float = 1.0
     poll_timeout: float = 2.0
@@ -138,6 +146,8 @@ class RouterOptions:
             value = getattr(self, name)
             if not least <= value <= most:
                 raise InputError(f"{name} is {value:g}; expected {least:g} to {most:g}")
+        if self.body_bytes > self.held_bytes - self.held_bytes // 8:
+            raise InputError(f"body_bytes is {self.body_bytes}; expected 7/8 of held_bytes ({self.held_bytes}) or less")
         if self.prefixes and self.record is None:
             raise InputError("prefixes is on and there is no record to tell them; name its folder by --record")
         if self.decide not in ("arrival", "step"):

@@ -20,12 +20,12 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from lbopt.exceptions import InputError
 from lbopt.serving.router import advice, handlers, operators
-from lbopt.serving.router.connection import ClientConnection
+from lbopt.serving.router.connection import ClientConnection, Connections, most_connections
 from lbopt.serving.router.service import Router
 
 _log = logging.getLogger(__name__)
 
-#: Seconds in which a new connection has to send the head of its first request.
+#: Seconds in which a connection has to send the head of a request.
 HEAD_SECONDS = 15.0
 
 
@@ -34,7 +34,6 @@ def application(router: Router) -> web.Application:
     app = web.Application(middlewares=[handlers.sentences], client_max_size=router.options.body_bytes)
     app[handlers.ROUTER] = router
     app[handlers.READING] = asyncio.Lock()
-    app[handlers.SILENT] = set()
     app[advice.ADVISED] = {}
     app.add_routes(
         [
@@ -91,6 +90,7 @@ class Server:
         self._tls = tls
         self._runner: web.AppRunner | None = None
         self._server: asyncio.Server | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._app = application(router)
 
     async def start(self) -> None:
@@ -107,58 +107,64 @@ class Server:
         self._runner = runner
         loop = asyncio.get_running_loop()
         assert runner.server is not None
-        make = self._watched(
-            partial(
-                ClientConnection,
-                runner.server,
-                loop=loop,
-                access_log=None,  # type: ignore[arg-type]  # which means none
-                logger=_connections,
-                max_line_size=options.header_bytes,
-                max_field_size=options.header_bytes,
-                keepalive_timeout=75.0,
-                auto_decompress=False,
-            )
+        most = options.max_connections or most_connections(open_files())
+        connections = Connections(most, HEAD_SECONDS, options.slow_client_seconds)
+        make = partial(
+            ClientConnection,
+            connections,
+            runner.server,
+            loop=loop,
+            access_log=None,
+            logger=_connections,
+            max_line_size=options.header_bytes,
+            max_field_size=options.header_bytes,
+            keepalive_timeout=75.0,
+            auto_decompress=False,
         )
         try:
             self._server = await loop.create_server(
-                make, options.host, options.port, ssl=self._tls, backlog=1024, reuse_address=True
+                make,
+                options.host,
+                options.port,
+                ssl=self._tls,
+                ssl_handshake_timeout=None if self._tls is None else HEAD_SECONDS,
+                backlog=1024,
+                reuse_address=True,
             )
         except OSError as error:
             raise InputError(
                 f"cannot listen on {options.host} port {options.port}: {error.strerror or error}; name another --port"
             ) from None
         self.port = self._server.sockets[0].getsockname()[1]
+        self._watching = loop.create_task(connections.watch())
         await self.router.start()
-
-    def _watched(self, make: Callable[[], asyncio.Protocol]) -> Callable[[], asyncio.Protocol]:
-        """Return a maker of protocols that drops connections which never send the head of a request."""
-        silent = self._app[handlers.SILENT]
-
-        def build() -> asyncio.Protocol:
-            protocol = make()
-            silent.add(protocol)
-            asyncio.get_running_loop().call_later(HEAD_SECONDS, drop, protocol)
-            return protocol
-
-        def drop(protocol: asyncio.Protocol) -> None:
-            transport = getattr(protocol, "transport", None)
-            if protocol in silent and transport is not None:
-                transport.abort()
-            silent.discard(protocol)
-
-        return build
 
     async def stop(self, seconds: float | None = None) -> None:
         """Drain and close."""
         router = self.router
         await router.drain(router.options.drain_seconds if seconds is None else seconds)
+        if self._watching is not None:
+            self._watching.cancel()
         if self._server is not None:
             self._server.close()
         if self._runner is not None:
             await self._runner.shutdown()
             await self._runner.cleanup()
         await router.close()
+
+
+def open_files() -> int:
+    """Let the process have as many open files as it may, and return their number; 1024 where nobody says."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 1024
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(OSError, ValueError):  # some systems allow less than they say
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return 2**20 if soft == resource.RLIM_INFINITY else soft
 
 
 def tls_of(certificate: str | None, key: str | None) -> ssl.SSLContext | None:

@@ -21,6 +21,7 @@ from lbopt.serving.record.writer import DecisionRecord
 from lbopt.serving.router.answers import refuse
 from lbopt.serving.router.ask import Ask
 from lbopt.serving.router.breaker import Breaker, Rest
+from lbopt.serving.router.budget import Budget
 from lbopt.serving.router.carry import Carrier
 from lbopt.serving.router.continuation import continued
 from lbopt.serving.router.dispatcher import Dispatcher
@@ -117,6 +118,7 @@ class Router:
         self.carrier = Carrier(self)
         self.poller = Poller(self)
         self.jobs: set[Job] = set()
+        self.budget = Budget(options.held_bytes)
         self.is_draining = False
         self.has_compiled = False
         self._clock: Callable[[], float] = lambda: 0.0

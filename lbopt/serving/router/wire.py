@@ -22,6 +22,8 @@ from urllib.parse import urlsplit
 _LARGEST_HEAD = 2**16
 _LARGEST_LINE = 4096
 _MOST_KEPT = 2**18
+#: Bytes of a body that go with the head in one write.
+_SMALL = 2**16
 #: Heads without a body (`100 Continue`) before the answer's own.
 _MOST_INTERIM = 16
 
@@ -125,8 +127,8 @@ class Wire(asyncio.Protocol):
         """Whether a request can be sent."""
         return self._transport is not None and not self._transport.is_closing()
 
-    async def ask(self, request: bytes) -> Head:
-        """Send a request and return the head of the answer.
+    async def ask(self, request: bytes, body: bytes = b"") -> Head:
+        """Send the head of a request and its body, and return the head of the answer.
 
         Raises
         ------
@@ -139,7 +141,11 @@ class Wire(asyncio.Protocol):
         self._data, self._sink, self._keeps = b"", None, False
         self._kept, self._num_kept, self._num_interim = [], 0, 0
         self._head = asyncio.get_running_loop().create_future()
-        self._transport.write(request)
+        if len(body) < _SMALL:
+            self._transport.write(request + body)
+        else:  # which is not copied
+            self._transport.write(request)
+            self._transport.write(body)
         return await self._head
 
     async def piece(self) -> bytes:
@@ -444,8 +450,8 @@ def _only_chunk(data: bytes) -> int:
     return size if size > 0 and len(data) == end + size + 4 and data[-2:] == b"\r\n" else 0
 
 
-def request_bytes(url: str, path: str, headers: dict[str, str], body: bytes) -> bytes:
-    """Return a POST request.
+def request_head(url: str, path: str, headers: dict[str, str], size: int) -> bytes:
+    """Return the head of a POST request.
 
     Parameters
     ----------
@@ -455,8 +461,8 @@ def request_bytes(url: str, path: str, headers: dict[str, str], body: bytes) -> 
         Path and query, as they stand in a request line.
     headers
         All but Host and Content-Length.
-    body
-        The body.
+    size
+        Bytes of the body.
 
     Raises
     ------
@@ -466,8 +472,8 @@ def request_bytes(url: str, path: str, headers: dict[str, str], body: bytes) -> 
     parts = urlsplit(url)
     lines = [f"POST {parts.path}{path} HTTP/1.1", f"Host: {parts.netloc}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
-    lines.append(f"Content-Length: {len(body)}")
+    lines.append(f"Content-Length: {size}")
     head = "\r\n".join(lines)
     if head.count("\r") != len(lines) - 1 or head.count("\n") != len(lines) - 1 or "\0" in head:
         raise ValueError("a header holds the end of a line")
-    return head.encode("utf-8", "surrogateescape") + b"\r\n\r\n" + body
+    return head.encode("utf-8", "surrogateescape") + b"\r\n\r\n"
