@@ -70,13 +70,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.serving.faults", description=__doc__)
     parser.add_argument("--row", action="append", help="rows whose names begin so; may be repeated")
     parser.add_argument("--router", action="append", help="routers whose names hold this; may be repeated")
+    parser.add_argument("--policy", default="round_robin", help="of the routers of others, as both call it")
     parser.add_argument("--at-once", type=int, help="clients at the same time, instead of the rows' own number")
     parser.add_argument("--out", type=Path, help="file for the table in Markdown")
     given = parser.parse_args()
     rows = [row for row in ROWS if not given.row or any(row.name.startswith(text) for text in given.row)]
     if given.at_once is not None:
         rows = [replace(row, at_once=given.at_once) for row in rows]
-    routers = [c for c in columns() if not given.router or any(text in c.name for text in given.router)]
+    routers = [c for c in columns(given.policy) if not given.router or any(text in c.name for text in given.router)]
     told, out = Console(stderr=True), Console(width=200)
     try:
         cells, complaints = asyncio.run(run(rows, routers, told))

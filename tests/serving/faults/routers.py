@@ -43,17 +43,23 @@ class Column:
     ours: bool = False
 
 
-def columns() -> list[Column]:
-    """Return the routers that are here: `lbopt serve` with two rules, and others whose programs are in the path."""
+def columns(policy: str) -> list[Column]:
+    """Return the routers that are here: `lbopt serve` with two rules, and others whose programs are in the path.
+
+    Parameters
+    ----------
+    policy
+        Of the others, as both call it.
+    """
     serve = (sys.executable, "-m", "lbopt", "serve", "--fleet", "{fleet}", "--port", "{port}", "--policy")
     found = [
         Column(f"lbopt serve {version('lbopt')}, {rule}", (*serve, rule), True) for rule in ("auto", "round-robin")
     ]
-    rest = ("--host", "127.0.0.1", "--port", "{port}", "--prometheus-port", "{other}", "--policy", "round_robin")
+    rest = ("--host", "127.0.0.1", "--port", "{port}", "--prometheus-port", "{other}", "--policy", policy)
     rest = (*rest, "--worker-urls", "{engines}")
     for package, name, more in (("vllm-router", "vllm-router", ()), ("sglang-router", "smg", ("launch",))):
         if (program := shutil.which(name)) is not None:
-            found.append(Column(f"{package} {_version_beside(program, package)}, round_robin", (program, *more, *rest)))
+            found.append(Column(f"{package} {_version_beside(program, package)}, {policy}", (program, *more, *rest)))
     return found
 
 
