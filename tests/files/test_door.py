@@ -165,7 +165,9 @@ def test_csv():
 
 def test_toml():
     assert files.parse_toml("a.b = [1.5, 2.5]\n", "f") == {"a": {"b": [1.5, 2.5]}}
-    for text in ("a = ", "a = " + "[" * 10**4, "a = " + "9" * 5000, "a." * 10**5 + "a = 1", "a = 2024-02-31"):
+    assert files.parse_toml(f"a = {2**63 - 1}\nb = {-(2**63)}", "f") == {"a": 2**63 - 1, "b": -(2**63)}
+    huge = [f"a = [1, {{b = {number}}}]" for number in (2**63, -(2**63) - 1, 10**400)]
+    for text in ("a = ", "a = " + "[" * 10**4, "a = " + "9" * 5000, "a." * 10**5 + "a = 1", "a = 2024-02-31", *huge):
         with pytest.raises(InputError, match=r"f is not (valid|usable) TOML"):
             files.parse_toml(text, "f")
 

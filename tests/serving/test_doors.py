@@ -347,6 +347,7 @@ def test_options_come_from_three_places():
         ({}, ["api_key=12345678"]),
         ({}, ["ask_usage=maybe"]),
         ({}, ["ttl=0"]),
+        *(({}, [f"{name}={'1' * digits}"]) for name in ("ttl", "port", "seed") for digits in (401, 5000)),
     ):
         with pytest.raises(InputError):
             options_from(table, settings, {})

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
+import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -72,13 +74,9 @@ def test_what_has_no_ending_is_censored(tmp_path):
 
 def test_files_are_set_aside_and_the_oldest_forgotten(tmp_path):
     """Each begins with a head, so that it can be read alone."""
-
-    class Plan:
-        groups = ()
-
     record = DecisionRecord(str(tmp_path), {"lbopt": "x"}, Plan(), rotate_at=2000, kept=3)
     for number in range(200):
-        record._append([{"kind": "outcome", "request": number, "ending": "finished", "pad": "x" * 50}])
+        record._append([outcome(number)])
     names = sorted(path.name for path in tmp_path.glob("*.jsonl"))
     assert len(names) == 4
     assert names[-1] == CURRENT
@@ -93,6 +91,114 @@ def test_files_are_set_aside_and_the_oldest_forgotten(tmp_path):
         assert path.stat().st_mode & 0o077 == 0, "nobody else may read it"
 
 
+class Plan:
+    groups = ()
+
+
+def outcome(number):
+    return {"kind": "outcome", "request": number, "ending": "finished", "pad": "x" * 50}
+
+
+@contextmanager
+def room(path, more):
+    """A disk on which a file may grow by so many bytes."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + more, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def numbers(folder):
+    """Whole rows of outcomes in all files, and the lines that are none."""
+    lines = [line for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
+    rows = [json.loads(line) for line in lines if line.endswith("}")]
+    return [row["request"] for row in rows if row["kind"] == "outcome"], len(lines) - len(rows)
+
+
+@pytest.mark.parametrize("more", [0, 1, 60, 99, 250, 10_000])
+def test_rows_that_a_full_disk_loses_are_counted_and_no_others(tmp_path, more):
+    """Some of them were written before it was full; the next row begins a line of its own."""
+
+    async def check():
+        record = DecisionRecord(str(tmp_path), {"lbopt": "x"}, Plan())
+        with room(tmp_path / CURRENT, more):
+            record._rows = [outcome(number) for number in range(10)]
+            await record._write_waiting()
+        held, cut = numbers(tmp_path)
+        assert held == list(range(10 - record.lost))
+        assert cut == (0 < more < 10_000)
+        record._note(outcome(10))
+        await record.close()
+        assert numbers(tmp_path) == ([*held, 10], cut)
+
+    asyncio.run(check())
+
+
+def test_a_file_that_cannot_be_set_aside_goes_on(tmp_path, caplog, monkeypatch):
+    """Its rows are in it, so none is lost."""
+    (tmp_path / "decisions-000001.jsonl").write_text("")
+    (tmp_path / "decisions-000002.jsonl").mkdir()  # no file can take its place
+
+    async def check():
+        record = DecisionRecord(str(tmp_path), {"lbopt": "x"}, Plan(), rotate_at=500)
+        for number in range(30):
+            if number == 20:
+                (tmp_path / "decisions-000002.jsonl").rmdir()
+            record._note(outcome(number))
+            await record._write_waiting()
+        await record.close()
+        assert record.lost == 0
+
+    monkeypatch.setattr("lbopt.serving.record.writer._ASIDE", "decisions-000001.jsonl")
+    asyncio.run(check())
+    assert sorted(numbers(tmp_path)[0]) == list(range(30))
+    assert "cannot be set aside" in caplog.text
+
+
+def test_a_line_that_a_kill_has_cut_spoils_no_head(tmp_path):
+    """The next life begins on a line of its own, so its requests are not taken for those of the last."""
+    for cut in ("", '{"kind":"outc'):
+        record = DecisionRecord(str(tmp_path), {"lbopt": "x"}, Plan())
+        record._append([outcome(1)])
+        record._lock.release()
+        with (tmp_path / CURRENT).open("a") as stream:
+            stream.write(cut)
+    asyncio.run(DecisionRecord(str(tmp_path), {"lbopt": "x"}, Plan()).close())
+    sealed = seal(str(tmp_path))
+    assert sealed.endings == {"finished": 2}
+    assert sealed.left_out == {"lines that are cut": 1, "requests that were never placed": 2}
+
+
+def test_no_row_is_lost_or_written_twice_by_an_end_while_rows_are_written(tmp_path):
+    """Two threads that set the file aside at once took each other's rows for lost."""
+
+    async def check():
+        record = DecisionRecord(str(tmp_path), {"lbopt": "x"}, Plan(), rotate_at=1)
+        write, threads = record._write, []
+
+        def slowly(rows):
+            threads.append(len(rows))
+            time.sleep(0.1)
+            found = write(rows)
+            threads.append(-len(rows))
+            return found
+
+        record._write = slowly
+        record._note(outcome(0))
+        while not threads:
+            await asyncio.sleep(0.01)
+        record._note(outcome(1))
+        await record.close()
+        assert threads == [1, -1, 1, -1]
+        assert record.lost == 0
+
+    asyncio.run(check())
+    assert numbers(tmp_path) == ([0, 1], 0)
+
+
 def test_what_is_no_record_is_refused(tmp_path):
     """An empty folder, another format; garbage between good rows is counted."""
     with pytest.raises(InputError, match="holds no decisions"):
@@ -105,6 +211,45 @@ def test_what_is_no_record_is_refused(tmp_path):
     path.write_text(head + '[]\n{"kind":"decision"}\n{"kind":"decision","chosen":[9],"requests":[1]}\nnull\n')
     sealed = seal(str(tmp_path))
     assert sealed.left_out == {"lines of another kind": 2, "decisions that cannot be read": 2}
+
+
+HEAD = {"kind": "head", "format": "lbopt-decisions", "version": 1, "began": 1, "prefixes": {"bytes": 512}}
+DECISION = {"kind": "decision", "at": 5.5, "group": "g", "rule": "r", "step": 3, "workers": ["a", "b"]}
+DECISION |= {"loads": [7, 8], "free": [1, 1], "running": [0, 0], "requests": [1, 2], "sizes": [5, 6]}
+DECISION |= {"waited": [0, 0], "chosen": [0, -1]}
+OUTCOME = {"kind": "outcome", "request": 1, "ending": "finished", "prompt": 5, "output": 9, "prompt_bytes": 2000}
+OUTCOME |= {"arrival": 5.0, "pooled": 5.1, "start": 5.5, "first": None, "finish": 6.0, "prefix": ["a", "b"]}
+HOSTILE = [
+    10**20,
+    10**390,
+    -1,
+    1.5,
+    1e300,
+    True,
+    "x",
+    "\x1b[2J",
+    None,
+    [1],
+    {"a": 1},
+    [10**30, 0],
+    ["1", 2],
+    [[1], [2]],
+]
+
+
+@pytest.mark.parametrize("row", [DECISION, OUTCOME], ids=["decision", "outcome"])
+def test_a_hostile_value_in_any_place_is_left_out_or_harmless(row, tmp_path):
+    """Huge numbers, ids of mixed kinds, values inside values: one counted reason, and files that lbopt reads."""
+    for name, value in [(name, value) for name in row if name != "kind" for value in HOSTILE]:
+        rows = [HEAD, row | {name: value}, DECISION, OUTCOME, OUTCOME | {"request": 2}]
+        (tmp_path / CURRENT).write_text("".join(json.dumps(line) + "\n" for line in rows))
+        sealed = seal(str(tmp_path))
+        assert set(sealed.left_out) <= {f"{row['kind']}s that cannot be read", "requests that were never placed"}
+        assert set(sealed.endings) <= {"finished", "censored"}
+        states = read_states(tmp_path / "steps.jsonl")
+        log = read_router_log(tmp_path / "requests.csv")
+        assert max(log.prompt.max(), *(state.problem.work.max() for state in states)) <= 2**40
+        assert log.finish.max() <= 1e12
 
 
 def test_the_shadow_is_recorded_and_not_taken_for_the_router(tmp_path):

@@ -13,7 +13,6 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,14 +20,15 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError, LbOptError
-from lbopt.files import JsonFault, called, json_value, read_text, shown
+from lbopt.files import called
 from lbopt.model import StepProblem
 from lbopt.serving.record.prefix_trace import prefix_trace
-from lbopt.serving.record.writer import CURRENT, FORMAT, VERSION
+from lbopt.serving.record.rows import rows_of
+from lbopt.serving.record.writer import CURRENT
 from lbopt.simulator import SampledState
 from lbopt.whole_file import write_file
 
-_LARGEST = 2**30
+_LARGEST_BLOCK = 2**30
 _COLUMNS = ("id", "arrival", "decode_start", "finish", "prompt_tokens", "output_tokens", "worker", "status")
 
 
@@ -76,7 +76,7 @@ def seal(folder: str, out: str | None = None) -> Sealed:
     Raises
     ------
     InputError
-        Where there is no record.
+        Where there is no record, or one of another version.
     """
     source = Path(folder)
     paths = [*sorted(source.glob("decisions-*.jsonl")), source / CURRENT]
@@ -89,18 +89,17 @@ def seal(folder: str, out: str | None = None) -> Sealed:
     placed: dict[tuple[int, int], dict[str, Any]] = {}
     outcomes: dict[tuple[int, int], dict[str, Any]] = {}
     steps: list[str] = []
-    for row in _rows(paths, sealed):
+    for row in rows_of(paths, sealed.left_out):
         if row["kind"] == "head":
             life += row.get("began") is not None
             block = _block_of(row)
         elif row["kind"] == "outcome":
-            if type(row.get("request")) is int:
-                outcomes[life, row["request"]] = row
-                told.append((row, block))
+            outcomes[life, row["request"]] = row
+            told.append((row, block))
         elif row["kind"] == "decision":
             try:
                 _read_decision(row, life, placed, steps, sealed)
-            except (KeyError, TypeError, ValueError, IndexError, LbOptError):
+            except LbOptError:  # its numbers are good one by one, and no step problem
                 sealed.left_out["decisions that cannot be read"] += 1
     target = source if out is None else Path(out)
     target.mkdir(parents=True, exist_ok=True)
@@ -118,28 +117,7 @@ def _block_of(head: dict[str, Any]) -> int:
     """Return the bytes of a block of hashes; 0 where the record has none."""
     prefixes = head.get("prefixes")
     block = prefixes.get("bytes") if isinstance(prefixes, dict) else None
-    return block if type(block) is int and block > 0 else 0
-
-
-def _rows(paths: list[Path], sealed: Sealed) -> Iterator[dict[str, Any]]:
-    """Yield the rows of all files; the last line of one may be cut, where the router was killed."""
-    for path in paths:
-        text = read_text(path, f"the record '{called(path)}'", largest=_LARGEST)
-        for number, line in enumerate(text.splitlines()):
-            try:
-                row = json_value(line)
-            except JsonFault:
-                sealed.left_out["lines that are cut"] += 1
-                continue
-            if not isinstance(row, dict) or row.get("kind") not in ("head", "decision", "outcome"):
-                sealed.left_out["lines of another kind"] += 1
-                continue
-            if number == 0 and (row.get("format"), row.get("version")) != (FORMAT, VERSION):
-                raise InputError(
-                    f"'{called(path)}' begins with format {shown(row.get('format'))} version "
-                    f"{shown(row.get('version'))}; this lbopt reads {FORMAT} version {VERSION}"
-                )
-            yield row
+    return block if type(block) is int and 0 < block <= _LARGEST_BLOCK else 0
 
 
 def _read_decision(

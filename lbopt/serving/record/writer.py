@@ -2,7 +2,7 @@
 
 Rows are put together in a thread, some times a second, so that a decision waits for no disk. A file that has grown is
 set aside as ``decisions-000001.jsonl``, and only the newest of those are kept. A full disk loses rows, which are
-counted, and stops nothing.
+counted, and stops nothing. A line that a full disk or a kill has cut is ended before the next, so it spoils no other.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ ROTATE_AT = 64 * 2**20
 KEPT = 16
 _MOST_WAITING = 50_000
 _PERIOD = 0.5
+
+_ASIDE = "decisions-" + "[0-9]" * 6 + ".jsonl"
 
 
 class _Decision(NamedTuple):
@@ -82,6 +84,8 @@ class DecisionRecord:
         self._rows: list[Any] = []
         self._rotate_at, self._kept = rotate_at, kept
         self._flusher: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
+        self._began: float | None = time.time()  # what the next head says; None behind the first
         self._offset: float | None = None
         groups = {group.name: {"slots": group.slots, "model": group.model} for group in plan.groups}
         self._head: dict[str, Any] = {"kind": "head", "format": FORMAT, "version": VERSION, "versions": versions}
@@ -91,9 +95,11 @@ class DecisionRecord:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = self._locked()
-            self._append([self._head | {"began": time.time()}])
+            _, fault = self._append([])
         except OSError as error:
-            raise InputError(f"the record cannot be written to '{folder}': {error.strerror or error}") from None
+            fault = error
+        if fault is not None:
+            raise InputError(f"the record cannot be written to '{folder}': {fault.strerror or fault}")
 
     def _locked(self) -> WriterLock:
         try:
@@ -166,8 +172,7 @@ class DecisionRecord:
             self._flusher.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._flusher
-        rows, self._rows = self._rows, []
-        await asyncio.to_thread(self._write, rows)
+        await self._write_waiting()
         self._lock.release()
 
     def _wall(self) -> float:
@@ -189,38 +194,54 @@ class DecisionRecord:
         while True:
             await asyncio.sleep(_PERIOD)
             if self._rows:
-                rows, self._rows = self._rows, []
-                await asyncio.shield(asyncio.to_thread(self._write, rows))
-                del rows
+                await asyncio.shield(self._write_waiting())
 
-    def _write(self, rows: list[Any]) -> None:
+    async def _write_waiting(self) -> None:
+        async with self._writing:  # one thread at a time, also where the router ends while rows are written
+            rows, self._rows = self._rows, []
+            whole, fault = await asyncio.to_thread(self._write, rows)
+            if fault is not None and not self.lost:
+                _log.warning("rows of the record are lost: %s", fault.strerror or fault)
+            self.lost += len(rows) - whole
+
+    def _write(self, rows: list[Any]) -> tuple[int, OSError | None]:
+        return self._append([self._plain(row) if isinstance(row, _Decision) else row for row in rows])
+
+    def _append(self, rows: list[dict[str, Any]]) -> tuple[int, OSError | None]:
+        """Write rows; return how many of them are whole in the file, and why not all. No row asks for a head alone."""
+        path, at, head, data = self.folder / CURRENT, 0, b"", b"".join(map(_line, rows))
         try:
-            self._append([self._plain(row) if isinstance(row, _Decision) else row for row in rows])
+            with open(path, "a+b", buffering=0, opener=_private) as stream:
+                begin = stream.tell()
+                if begin:
+                    stream.seek(begin - 1)
+                    head = b"" if stream.read(1) == b"\n" else b"\n"
+                if not begin or self._began is not None:
+                    head += _line(self._head | {"began": self._began})
+                data = head + data
+                while at < len(data):
+                    at += stream.write(data[at:])
+                size = stream.tell()
         except OSError as error:
-            if not self.lost:
-                _log.warning("rows of the record are lost: %s", error.strerror or error)
-            self.lost += len(rows)
-
-    def _append(self, rows: list[dict[str, Any]]) -> None:
-        if not rows:
-            return
-        path = self.folder / CURRENT
-        text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(handle, "a", encoding="utf-8") as stream:
-            stream.write(text)
-            size = stream.tell()
-        if size > self._rotate_at:
+            return data.count(b"\n", len(head), at), error
+        self._began = None
+        if rows and size > self._rotate_at:
             self._set_aside(path)
+        return len(rows), None
 
     def _set_aside(self, path: Path) -> None:
         """Rename the file, forget the oldest, and begin another with the same head."""
-        aside = sorted(self.folder.glob("decisions-*.jsonl"))
+        aside = sorted(self.folder.glob(_ASIDE))
         last = int(aside[-1].stem.rpartition("-")[2]) if aside else 0
-        path.rename(self.folder / f"decisions-{last + 1:06d}.jsonl")
-        for old in aside[: max(0, len(aside) + 1 - self._kept)]:
-            old.unlink()
-        self._append([self._head | {"began": None}])
+        try:
+            path.rename(self.folder / f"decisions-{last + 1:06d}.jsonl")
+            for old in aside[: max(0, len(aside) + 1 - self._kept)]:
+                old.unlink()
+        except OSError as error:  # nothing is lost: the file goes on, or an old one stays
+            self._rotate_at *= 2
+            _log.warning("a file of the record cannot be set aside: %s", error.strerror or error)
+        else:
+            self._append([])
 
     def _plain(self, row: _Decision) -> dict[str, Any]:
         seen = row.seen
@@ -245,3 +266,11 @@ class DecisionRecord:
             "chosen": row.decision.tolist(),
             "seconds": {"observe": round(observe, 7), "decide": round(decide, 7), "send": round(send, 7)},
         }
+
+
+def _line(row: dict[str, Any]) -> bytes:
+    return json.dumps(row, separators=(",", ":")).encode() + b"\n"
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from lbopt.exceptions import InputError
+from lbopt.files import shown
 
 #: Options that come from the environment alone, and that nothing shows.
 KEYS = ("api_key", "admin_token", "route_token")
 
 #: Options that are numbers, with the ends between which they have a meaning.
 _ENDS: dict[str, tuple[float, float]] = {
+    "seed": (0, 2**62),
     "port": (0, 65535),
     "ttl": (0.1, 86400),
     "age_bound": (0, 86400),
@@ -145,7 +147,7 @@ class RouterOptions:
         for name, (least, most) in _ENDS.items():
             value = getattr(self, name)
             if not least <= value <= most:
-                raise InputError(f"{name} is {value:g}; expected {least:g} to {most:g}")
+                raise InputError(f"{name} is {shown(value)}; expected {least:g} to {most:g}")
         if self.body_bytes > self.held_bytes - self.held_bytes // 8:
             raise InputError(f"body_bytes is {self.body_bytes}; expected 7/8 of held_bytes ({self.held_bytes}) or less")
         if self.prefixes and self.record is None:
