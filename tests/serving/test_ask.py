@@ -14,7 +14,9 @@ from serving.engines import Engine, fleet, is_empty, run
 from lbopt.exceptions import InputError
 from lbopt.serving.router import handlers
 from lbopt.serving.router.ask import read_ask
+from lbopt.serving.router.events import LARGEST_EVENT, EventCounter
 from lbopt.serving.router.shape import DEEPEST, WIDEST, refuse_shape
+from lbopt.serving.router.usage import read_answer
 
 #: Text without lone surrogates, which are no text: they are refused.
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -185,3 +187,39 @@ def test_large_bodies_are_read_beside_the_loop(monkeypatch):
     monkeypatch.setattr(handlers, "read_ask", noted)
     run(check())
     assert where == [True, False, False]
+
+
+HANDED = {"remote_block_ids": [1, 2], "remote_host": "h"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (b'{"choices": [{"text": "\\"usage\\": 1"}], "usage": {"prompt_tokens": 3}}', {"usage": {"prompt_tokens": 3}}),
+        (json.dumps({"x": [[]] * 9**6, "kv_transfer_params": HANDED}).encode(), {"kv_transfer_params": HANDED}),
+        (b'{"usage": [' + b"{}," * WIDEST + b"1]}", None),
+        (b'{"usage": ' + b"[" * 10**5 + b"]" * 10**5 + b"}", None),
+        (b'{"usage": 1' + b" " * 2**24 + b"}", None),
+        (b"[]", None),
+        (b'{"usage": ', None),
+    ],
+)
+def test_of_an_answer_nothing_else_is_built(answer, found):
+    """An engine may send what it likes."""
+    if found is not None:
+        assert read_answer(answer) == found
+        return
+    with pytest.raises((ValueError, RecursionError)):
+        read_answer(answer)
+
+
+@pytest.mark.parametrize("piece", [b"[],", b"{},", b'{"a":1},', b"1e5,"])
+def test_hostile_events_are_read_in_little_time(piece):
+    """The largest event there is, of brackets: a token, or what it says of tokens, and never a second of silence."""
+    many = piece * ((LARGEST_EVENT - 100) // len(piece))
+    event = b'data: {"usage": {"prompt_tokens": 3}, "x": [' + many + b"1]}\n\n"
+    counter = EventCounter()
+    begun = time.process_time()
+    assert counter.take(event) == event
+    assert time.process_time() - begun < 1.0
+    assert counter.events == 1

@@ -225,6 +225,6 @@ def test_beyond_the_most_connections_health_answers_and_others_are_told():
             writer.close()
             held[1][1].close()
             await becomes(lambda: is_empty(router))
-        assert [most_connections(files) for files in (64, 256, 1024, 2**20)] == [1, 96, 480, 524_256]
+        assert [most_connections(files) for files in (64, 256, 1024, 2**20)] == [1, 96, 480, 16_384]
 
     run(check())

@@ -8,13 +8,18 @@ too many spare ones the oldest is dropped.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 from aiohttp import web
 
 from lbopt.serving.router.answers import refuse
 
+_log = logging.getLogger(__name__)
+
 _MOST_SHOWN = 200
+#: Connections at most where nobody says how many, for the sake of memory.
+_MOST = 2**14
 #: Spare connections at most, and open files beside connections: of records, libraries, listening sockets.
 _MOST_SPARE = 32
 _OTHER_FILES = 32
@@ -59,19 +64,24 @@ class Connections:
         self.spare.pop(connection, None)
 
     async def watch(self) -> None:
-        """Drop those that keep the router waiting, again and again."""
-        loop = asyncio.get_running_loop()
+        """Look, again and again."""
         while True:
             await asyncio.sleep(min(1.0, self.head_seconds / 4, self.unread_seconds / 4))
-            now = loop.time()
-            for connection in [*self.open, *self.spare]:
-                if connection.is_overdue(now):
-                    connection.drop()
+            try:
+                self.look(asyncio.get_running_loop().time())
+            except Exception:
+                _log.exception("a look at the connections failed")
+
+    def look(self, now: float) -> None:
+        """Drop those that keep the router waiting."""
+        for connection in [*self.open, *self.spare]:
+            if connection.is_overdue(now):
+                connection.drop()
 
 
 def most_connections(files: int) -> int:
     """Return how many connections clients may have where the process may have so many open files."""
-    return max(1, (files - _MOST_SPARE - _OTHER_FILES) // 2)
+    return min(_MOST, max(1, (files - _MOST_SPARE - _OTHER_FILES) // 2))
 
 
 class ClientConnection(web.RequestHandler):

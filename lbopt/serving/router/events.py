@@ -18,6 +18,7 @@ import json
 import re
 from typing import Any
 
+from lbopt.serving.router.shape import parsed
 from lbopt.serving.router.usage import usage_of
 
 #: An empty line: two ends of lines, CR LF, LF or CR; a CR at the very end may be half of one.
@@ -203,7 +204,7 @@ class EventCounter:
 
     def _parse(self, data: bytes) -> None:
         try:
-            event = json.loads(data)
+            event = parsed(data)
         except (ValueError, RecursionError):
             self.tokens += 1
             return

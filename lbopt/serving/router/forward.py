@@ -7,7 +7,6 @@ engine breaks off ends with an event that says so. Of the headers those are left
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterable
 from contextlib import suppress
 from enum import Enum
@@ -25,7 +24,7 @@ from lbopt.serving.router.events import error_event
 from lbopt.serving.router.flow import Flow
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.signatures import HEADER, KEY_HEADER
-from lbopt.serving.router.usage import usage_of
+from lbopt.serving.router.usage import read_answer, usage_of
 from lbopt.serving.router.wire import Head, Wire, request_head
 
 if TYPE_CHECKING:
@@ -241,7 +240,7 @@ class Attempt:
         if b'"usage"' not in body[-4096:] and b'"usage"' not in body[:4096]:
             return
         try:
-            usage = usage_of(json.loads(body))
+            usage = usage_of(read_answer(body))
         except (ValueError, RecursionError):
             return
         if usage.prompt is not None:

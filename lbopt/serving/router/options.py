@@ -74,7 +74,8 @@ class RouterOptions:
     held_bytes
         What bodies of requests and whole answers may take in all, then 503.
     max_connections
-        Connections of clients, then 503; 0 = half of the files that the process may open, less a reserve.
+        Connections of clients, then 503; 0 = half of the files that the process may open, less a reserve, and no more
+        than 16,384.
     slow_client_seconds
         Longest time that a client may leave its answer unread.
     poll_seconds, poll_timeout, failures

@@ -10,11 +10,11 @@ Source: BalanceRoute (arXiv 2605.06113), section 5 (prefill dispatcher, prefill 
 from __future__ import annotations
 
 import asyncio
-import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
+import msgspec
 from aiohttp import web
 
 from lbopt.serving.router.answers import refuse
@@ -24,7 +24,7 @@ from lbopt.serving.router.fleet_file import PrefillerPlan
 from lbopt.serving.router.forward import FAULTS, headers_for_client, read_whole
 from lbopt.serving.router.job import Job, Stop
 from lbopt.serving.router.scrape import of_rank
-from lbopt.serving.router.usage import usage_of
+from lbopt.serving.router.usage import read_answer, usage_of
 from lbopt.serving.state import Prefiller
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class PrefillHop:
         if "max_completion_tokens" in body:
             body["max_completion_tokens"] = 1
         connector.prepare(body)
-        data = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        data = msgspec.json.encode(body)
         if not any(name.lower() == "x-request-id" for name in job.headers):
             job.headers["X-Request-Id"] = job.key  # both hops name the request alike
         limit = aiohttp.ClientTimeout(total=router.options.idle_seconds)
@@ -145,9 +145,9 @@ class PrefillHop:
             self._note_fault(prefiller)
             return None, f"prefiller {prefiller.name} gave no answer: {type(fault).__name__}"
         try:
-            parsed = json.loads(text)
-            prompt = usage_of(parsed).prompt
-            handoff = connector.handoff(parsed)
+            told = read_answer(text)
+            prompt = usage_of(told).prompt
+            handoff = connector.handoff(told)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None, f"prefiller {prefiller.name} sent an answer that cannot be read"
         if handoff is None:

@@ -7,6 +7,9 @@ for long.
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import numpy as np
 
 from lbopt.exceptions import InputError
@@ -16,6 +19,8 @@ DEEPEST = 128
 WIDEST = 2**17
 
 _BLOCK = 2**16
+#: Bytes of a text that is built without a look at its shape.
+_SMALL = 2**16
 _STEPS = np.zeros(256, dtype=np.int8)
 _STEPS[list(b"[{")] = 1
 _STEPS[list(b"]}")] = -1
@@ -58,3 +63,18 @@ def refuse_shape(text: bytes) -> None:
         if width > WIDEST:
             raise InputError(f"the body has more than {WIDEST:,} arrays, objects and fields")
         depth, in_text = int(depths[-1]), not is_outside[-1]
+
+
+def parsed(text: bytes) -> Any:
+    """Return what a JSON text of an engine says.
+
+    Raises
+    ------
+    ValueError
+        Where it is none, too deep or too wide.
+    RecursionError
+        Where a short one is too deep.
+    """
+    if len(text) > _SMALL:
+        refuse_shape(text)
+    return json.loads(text)
