@@ -223,7 +223,7 @@ def test_a_rest_is_as_long_as_asked_and_bounded():
     assert [rest.refuse(0.0) for _ in range(8)] == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
     assert rest.refuse(7.0) == 7.0
     assert rest.refuse(1e12) == Rest.LONGEST
-    rest.take()
+    rest.end()
     assert rest.refuse(0.0) == 0.05
     for text, seconds in [("3", 3.0), ("9" * 400, 999999999.0), ("-1", 0.0), ("soon", 0.0), ("", 0.0), ("1e9", 0.0)]:
         assert asked_rest(text, "") == seconds
@@ -252,6 +252,22 @@ def test_half_an_event_never_reaches_a_client(cut):
                         texts += [chunk.choices[0].text]
                 assert texts == ["a"]
                 await asked.close()
+            await becomes(lambda: is_empty(router))
+
+    run(check())
+
+
+def test_an_engine_that_breaks_off_every_stream_gets_few():
+    """One client after another: it holds nothing and looks idle, and rests longer after each."""
+    broken, good = events(ONE, None), events(ONE, ONE, DONE)
+
+    async def check():
+        bad = Raw(broken)
+        async with fleet([bad, Raw(good), Raw(good)], slots=4, retry_seconds=0.5) as (router, client, base):
+            answers = [await stream(client, base) for _ in range(60)]
+            told = [data for _, data in answers if b"not whole" in data]
+            assert bad.count == len(told) <= 4
+            assert sum(data == ONE + ONE + DONE for _, data in answers) == 60 - len(told)
             await becomes(lambda: is_empty(router))
 
     run(check())

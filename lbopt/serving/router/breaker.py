@@ -3,7 +3,7 @@
 *Down*: failures in a row, and nothing heard from it meanwhile. *Rest*: an engine refused a request, and another one
 took it. Only then is the engine to blame and not the request, so a client cannot send engines to rest by what it asks.
 An engine that refuses holds nothing and looks idle, so without a rest every rule would choose it again and again. What
-it runs goes on meanwhile.
+it runs goes on meanwhile. So rests one that broke off a stream, longer each time until it answers one in full.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Rest:
         self.refusals += 1
         return max(delay(self.refusals, self._base, self._cap), min(asked, self.LONGEST))
 
-    def take(self) -> None:
-        """Note that the engine took a request."""
+    def end(self) -> None:
+        """Note that the engine answered a request in full."""
         self.refusals = 0
 
 

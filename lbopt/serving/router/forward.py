@@ -289,6 +289,7 @@ class Attempt:
         """Note that a stream broke off; where the client has a part of it, tell the client."""
         result = self._fault(why)
         if result is Result.BROKEN:
+            self._router.let_rest(self._endpoint)
             self.answer = answer = self._job.begun
             await end_with_error(answer, self.why)
         return result

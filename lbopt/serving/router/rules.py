@@ -11,7 +11,8 @@ from lbopt.serving.router.fleet_file import GroupPlan
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.rule import LiveRule, warm_rule
 
-#: Workers of a group, and requests that wait, up to which Python takes no more than a millisecond for a decision.
+#: Workers of a group, and requests that wait, up to which Python takes a millisecond at most for each slot it fills:
+#: `auto` 0.9 ms of 1,024 waiting on 16 workers, 5 ms for 16 slots (one core of a cloud machine).
 _FEW_WORKERS, _FEW_WAITING = 16, 1024
 
 

@@ -273,14 +273,18 @@ class Router:
         """Note that an engine took a request: those that refused it before are to blame, and rest."""
         endpoint.last_heard = self.now()
         endpoint.breaker.succeed()
-        endpoint.rest.take()
         for worker, asked in job.tried.items():
             refuser = self.endpoints.get(worker)
-            if refuser is not None and refuser is not endpoint and self.fleet.resting(worker):
-                seconds = refuser.rest.refuse(asked)
-                _log.info("worker %s refuses what others take, and rests for %.3g s", worker.name, seconds)
-                asyncio.get_running_loop().call_later(seconds, self._rested, refuser)
+            if refuser is not None and refuser is not endpoint:
+                self.let_rest(refuser, asked)
         job.tried.clear()
+
+    def let_rest(self, endpoint: Endpoint, asked: float = 0.0) -> None:
+        """Give an engine no new request for a while: it refused what another takes, or broke off a stream."""
+        if self.fleet.resting(endpoint.mirror):
+            seconds = endpoint.rest.refuse(asked)
+            _log.info("worker %s refuses or breaks off, and rests for %.3g s", endpoint.mirror.name, seconds)
+            asyncio.get_running_loop().call_later(seconds, self._rested, endpoint)
 
     def _rested(self, endpoint: Endpoint) -> None:
         if endpoint.mirror.health is Health.RESTING:
@@ -372,6 +376,7 @@ class Router:
         if not tracker.has_ended and self.fleet.finished(tracker, self.now(), attempt):
             if worker is not None:
                 self.dispatcher.rules[worker.group.name].tell_ended(tracker)
+                self.endpoints[worker].rest.end()
             self.ended(tracker, worker)
 
     def failed(self, job: Job) -> None:
