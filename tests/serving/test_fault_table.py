@@ -24,7 +24,7 @@ def through_a_router(name, requests=24):
     (row,) = (replace(row, requests=requests) for row in ROWS if row.name == name)
 
     async def check():
-        faulty = [HostileEngine(fault, row.spacing) for fault in (row.fault, "none", "none")]
+        faulty = [HostileEngine(fault, row.spacing) for fault in row.faults]
         async with fleet(faulty, slots=8) as (router, _, base):
             account = await clients(row, base, pytest.fail)
             await becomes(lambda: is_empty(router) and not any(engine.running for engine in faulty))

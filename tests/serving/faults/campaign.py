@@ -67,8 +67,7 @@ async def measure(row: Row, column: Column) -> Account:
     """Run one row through one router."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
-        faults = (row.fault, "none", "none")
-        engines = [await stack.enter_async_context(engine(fault, row.spacing)) for fault in faults]
+        engines = [await stack.enter_async_context(engine(fault, row.spacing)) for fault in row.faults]
         urls = [url for _, url in engines]
         running, url = await stack.enter_async_context(router(column, urls, folder))
         victim = running if row.to_router else engines[0][0]

@@ -14,8 +14,8 @@ class Row:
     ----------
     name
         As in the table.
-    fault
-        Of the first engine, out of `engine.FAULTS`.
+    fault, everywhere
+        Of the first engine or of all, out of `engine.FAULTS`.
     whole
         Whether every client has to get its whole answer, since another engine can give it.
     signals
@@ -34,6 +34,7 @@ class Row:
 
     name: str
     fault: str = "none"
+    everywhere: bool = False
     whole: bool = False
     signals: tuple[tuple[float, int], ...] = ()
     to_router: bool = False
@@ -43,6 +44,11 @@ class Row:
     spacing: float = 0.005
     patience: float = 10.0
     goes: bool = False
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What each engine has."""
+        return (self.fault,) * 3 if self.everywhere else (self.fault, "none", "none")
 
 
 ROWS = (
@@ -57,6 +63,7 @@ ROWS = (
     Row("429 with Retry-After", "429-retry-after", whole=True),
     Row("first byte after 3 s", "slow", whole=True),
     Row("500 every other time", "every-other", whole=True),
+    Row("500 every other time, all three", "every-other", everywhere=True),
     Row("usage of 10^30 tokens once", "usage", whole=True),
     Row("SIGKILL of an engine", signals=((0.0, signal.SIGKILL),), spacing=0.02),
     Row(
