@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import aiohttp
 import msgspec
 
-from lbopt.instances.readers.faults import LARGEST_TOKENS
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.forward import FAULTS, read_whole
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.scrape import LARGEST_SCRAPE, Reading, of_rank, read_metrics
+from lbopt.serving.router.usage import count_of
 from lbopt.serving.state import Health
 
 if TYPE_CHECKING:
@@ -134,4 +134,4 @@ class Poller:
                 count = _read_count(await read_whole(answer, LARGEST_SCRAPE)).count
         except (*FAULTS, TimeoutError, msgspec.DecodeError, RecursionError):
             return None
-        return count if 0 < count <= LARGEST_TOKENS else None
+        return count_of(count) or None
