@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.serving.faults.campaign import Account, measure
-from tests.serving.faults.routers import Column, columns
+from tests.serving.faults.routers import Column, NotReadyError, columns
 from tests.serving.faults.rows import ROWS, Row
 from tests.serving.faults.verdict import KINDS, WHOLE
 
@@ -83,6 +83,9 @@ def main() -> int:
         cells, complaints = asyncio.run(run(rows, routers, told))
     except asyncio.CancelledError:
         return 130
+    except NotReadyError as error:
+        told.print(f"error: {error}", soft_wrap=True)
+        return 2
     heads = [f"of {ROWS[0].requests} clients", *(column.name for column in routers)]
     table = Table(*heads, box=None)
     for line in cells:

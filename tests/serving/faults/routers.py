@@ -23,6 +23,10 @@ SLOTS = 8
 PATIENCE = 300.0
 
 
+class NotReadyError(Exception):
+    """A router that did not start."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A router with its options.
@@ -104,6 +108,11 @@ async def router(
         Which router, and the addresses of the engines.
     folder
         Where its fleet file may lie.
+
+    Raises
+    ------
+    NotReadyError
+        If it ends instead.
     """
     fleet = folder / "fleet.toml"
     group = f'[[group]]\nname = "g"\nmodel = "m"\nslots = {SLOTS}\nworkers = {json.dumps(engines)}\n'
@@ -117,7 +126,7 @@ async def router(
         async with asyncio.timeout(PATIENCE):
             while (await get(url, "/ready" if column.ours else "/health"))[0] != 200:
                 if running.returncode is not None:
-                    raise SystemExit(f"{column.name} ended at its start; try `{' '.join(words)}`")
+                    raise NotReadyError(f"{column.name} ended at its start; try `{' '.join(words)}`")
                 await asyncio.sleep(0.1)
         yield running, url
 
