@@ -73,7 +73,16 @@ class _Body(msgspec.Struct, gc=False):
     stream_options: Raw | UnsetType = UNSET
     max_tokens: Raw | UnsetType = UNSET
     max_completion_tokens: Raw | UnsetType = UNSET
+    # What tells an engine of vLLM or SGLang where to pull blocks from, or which rank of it answers.
     kv_transfer_params: Raw | UnsetType = UNSET
+    ec_transfer_params: Raw | UnsetType = UNSET
+    bootstrap_host: Raw | UnsetType = UNSET
+    bootstrap_port: Raw | UnsetType = UNSET
+    bootstrap_room: Raw | UnsetType = UNSET
+    bootstrap_pair_key: Raw | UnsetType = UNSET
+    data_parallel_rank: Raw | UnsetType = UNSET
+    routed_dp_rank: Raw | UnsetType = UNSET
+    disagg_prefill_dp_rank: Raw | UnsetType = UNSET
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -83,6 +92,8 @@ class _Message(msgspec.Struct, gc=False):
 class _Part(msgspec.Struct, gc=False):
     text: Raw | UnsetType = UNSET
 
+
+_OF_ROUTER = _Body.__struct_fields__[_Body.__struct_fields__.index("kv_transfer_params") :]
 
 _read_body = msgspec.json.Decoder(_Body).decode
 _read_messages = msgspec.json.Decoder(list[_Message]).decode
@@ -106,7 +117,7 @@ def read_ask(body: bytes, *, chat: bool, whole: bool = False) -> Ask:
     ------
     InputError
         Where it is no JSON object in UTF-8, too deep or too wide, names model or stream by something else than a text
-        or a truth value, or tells an engine which blocks to pull from where.
+        or a truth value, or sets what the router alone tells an engine.
     """
     body = body.removeprefix(BOM_UTF8)
     try:
@@ -123,8 +134,9 @@ def read_ask(body: bytes, *, chat: bool, whole: bool = False) -> Ask:
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"the body is not valid JSON: {error}") from None
     refuse_shape(body)
-    if read.kv_transfer_params is not UNSET:
-        raise InputError("kv_transfer_params is set by the router; leave it out")
+    for name in _OF_ROUTER:
+        if getattr(read, name) is not UNSET:
+            raise InputError(f"{name} is set by the router; leave it out")
     units, exact = _chat_units(_json(read.messages)) if chat else _prompt_units(_json(read.prompt))
     return Ask(
         model=_model(_json(read.model)),
