@@ -152,7 +152,7 @@ class LiveRule:
                 seen.sizes.copy(),
                 -seen.waited,  # revealed that many steps before "step 0"
                 0,
-                sight.draws,
+                self._uniforms(sight),
                 self._turn,
                 choice,
             )
@@ -200,17 +200,23 @@ class LiveRule:
             return int(
                 least_score.bind_by_score(
                     *(self._code, 0, self._parameters, *fleet, self._books(sight), nothing),
-                    *(sight.draws, self._turn),
+                    *(self._uniforms(sight), self._turn),
                 )
             )
-        return int(fifo.bind(self._code, 0, *fleet, sight.draws, self._turn))
+        return int(fifo.bind(self._code, 0, *fleet, self._uniforms(sight), self._turn))
+
+    def _uniforms(self, sight: Sight) -> NDArray[np.float64]:
+        return sight.draws if self.draws else np.zeros((0, 2))
 
     def _books(self, sight: Sight) -> Ints:
+        """Return what is bound to each worker, int64 (G,): requests, prompt tokens, or prompts in blocks."""
         if self._code not in KEEPING_BOOKS:
             return np.zeros(0, dtype=np.int64)
         if self._code == DYNAMO:
-            return sight.blocks_bound
-        return sight.prompts_bound if self._code in COUNTING_PROMPTS else sight.requests_bound
+            return np.array([worker.blocks_bound for worker in sight.workers], dtype=np.int64)
+        if self._code in COUNTING_PROMPTS:
+            return np.array([worker.prompts_bound for worker in sight.workers], dtype=np.int64)
+        return np.array([worker.bound for worker in sight.workers], dtype=np.int64)
 
 
 class _Forecasts:

@@ -11,11 +11,11 @@ import random
 from collections import Counter
 from urllib.parse import urlsplit
 
-_TEXT = (
+TEXT = (
     b'data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":0,'
     b'"text":" token","logprobs":null,"finish_reason":null}]}\n\n'
 )
-_CHUNK = b"%x\r\n%b\r\n" % (len(_TEXT), _TEXT)
+_CHUNK = b"%x\r\n%b\r\n" % (len(TEXT), TEXT)
 _DONE = b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 _FINE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -12,6 +12,7 @@ import time
 from types import SimpleNamespace
 
 from lbopt.serving.router.ask import Ask
+from lbopt.serving.router.breaker import Breaker, Rest
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.fleet_file import WorkerAddress, fleet_of
 from lbopt.serving.router.flow import Flow
@@ -20,7 +21,7 @@ from lbopt.serving.router.job import Job
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.service import Router
 from lbopt.serving.router.wire import Wire
-from tests.benchmarks.serving_cost import CHUNK
+from tests.benchmarks.open_loop import TEXT as CHUNK
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 FRAME = b"%x\r\n%b\r\n" % (len(CHUNK), CHUNK)
@@ -60,7 +61,7 @@ async def one_round(chunks):
     await asyncio.sleep(0)
     wire.data_received(HEAD)
     await asking
-    endpoint = Endpoint(WorkerAddress(worker.name, "http://127.0.0.1:1"), worker, 3, None)
+    endpoint = Endpoint(WorkerAddress(worker.name, "http://127.0.0.1:1"), worker, Breaker(3), Rest(0.05, 2.0), None)
     attempt = Attempt(router, job, endpoint, SimpleNamespace(transport=client))
     pouring = loop.create_task(attempt._pour(wire, Flow(router, job, endpoint, tracker.attempt)))
     await asyncio.sleep(0)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 
 from serving.engines import Engine, becomes, fleet, is_empty, run, stream
+
+from lbopt.serving.router.job import Job
+from lbopt.serving.state import RequestTracker
 
 
 def test_a_stream_passes_byte_for_byte():
@@ -218,5 +222,23 @@ def test_the_age_bound_places_the_oldest_first():
             await asyncio.gather(*tasks)
             assert order.index("large") < len(order) - 2
             assert is_empty(router)
+
+    run(check())
+
+
+def test_an_ended_request_leaves_nothing_to_the_garbage_collector():
+    """It is freed when it ends: cycles would have the collector look at all that runs, some milliseconds each time."""
+
+    async def check():
+        async with fleet([Engine(tokens=3)]) as (router, client, base):
+            gc.collect()
+            gc.disable()
+            try:
+                for _ in range(5):
+                    assert (await stream(client, base))[0] == 200
+                await becomes(lambda: is_empty(router))
+                await becomes(lambda: not any(isinstance(thing, Job | RequestTracker) for thing in gc.get_objects()))
+            finally:
+                gc.enable()
 
     run(check())

@@ -105,6 +105,12 @@ def body_for_engine(job: Job, *, ask_usage: bool) -> bytes:
     return body
 
 
+class _Answer(web.StreamResponse):
+    """What the client gets; its head goes together with the first bytes of its body."""
+
+    _send_headers_immediately = False
+
+
 class Attempt:
     """One attempt of a job at an endpoint.
 
@@ -354,7 +360,7 @@ class Attempt:
 
     async def _begin(self, head: Head, size: int | None = None) -> web.StreamResponse:
         """Send the headers, of an answer of `size` bytes or of a stream: from here on there is no other attempt."""
-        answer = web.StreamResponse(status=head.status, headers=headers_for_client(head.headers))
+        answer = _Answer(status=head.status, headers=headers_for_client(head.headers))
         if size is not None:
             answer.content_length = size
         self._job.begun = answer

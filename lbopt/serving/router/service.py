@@ -325,11 +325,12 @@ class Router:
             raise Refusal(refuse(503, what, "overloaded", retry_after=2), "not_ready")
         if not self.has_worker(model):
             raise Refusal(refuse(503, "no worker of this model is up", "overloaded", retry_after=2), "no_worker")
-        waiting = self.num_waiting - sum(group.free_slots for group in self.fleet.pools[model].groups)
-        if waiting >= self.options.max_waiting:  # beyond those who will have a slot in a moment
-            seconds = self.metrics.seconds_to_place(waiting)
-            message = f"{waiting} requests wait already"
-            raise Refusal(refuse(429, message, "overloaded", code="queue_full", retry_after=seconds), "queue_full")
+        if len(self.fleet.live) >= self.options.max_waiting:  # else no more can wait
+            waiting = self.num_waiting - sum(group.free_slots for group in self.fleet.pools[model].groups)
+            if waiting >= self.options.max_waiting:  # beyond those who will have a slot in a moment
+                seconds = self.metrics.seconds_to_place(waiting)
+                message = f"{waiting} requests wait already"
+                raise Refusal(refuse(429, message, "overloaded", code="queue_full", retry_after=seconds), "queue_full")
         exact = ask.exact and not chat
         tokens = max(1, ask.units) if exact else self.estimates[model].tokens(ask.units)
         tracker = self.fleet.arrived(model, tokens, self.now())

@@ -9,7 +9,7 @@ decoding) makes it run ahead by that factor, and with it the age bounds that are
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,19 +39,16 @@ class Sight(NamedTuple):
         The worker of each number.
     waiting
         The request of each position.
-    draws
-        float64 (n, 2), uniform numbers of the waiting requests.
-    requests_bound, prompts_bound, blocks_bound
-        int64 (G,), what the router has bound to each worker: requests, prompt tokens, prompts in blocks.
     """
 
     observation: Observation
     workers: Sequence[WorkerMirror]
     waiting: Sequence[RequestTracker]
-    draws: NDArray[np.float64]
-    requests_bound: NDArray[np.int64]
-    prompts_bound: NDArray[np.int64]
-    blocks_bound: NDArray[np.int64]
+
+    @property
+    def draws(self) -> NDArray[np.float64]:
+        """float64 (n, 2), uniform numbers of the waiting requests."""
+        return np.array([tracker.draws for tracker in self.waiting], dtype=np.float64).reshape(-1, 2)
 
 
 class Dispatch(NamedTuple):
@@ -135,37 +132,31 @@ class BarrierGroup:
         workers = self.open_workers if open_only else self.at_barrier
         trackers = list(waiting)
         step, place = self.step, self.place
-        sizes = np.array([tracker.prompt for tracker in trackers], dtype=np.int64)
-        numbers = np.array([tracker.number for tracker in trackers], dtype=np.int64)
         active, forecast = None, None
         if forecasting is not None:
             active = _active(workers)
-            forecast = forecasting(active, numbers, sizes)
+            numbers, sizes = np.array([(t.number, t.prompt) for t in trackers], dtype=np.int64).reshape(-1, 2).T
+            forecast = forecasting(active, numbers.copy(), sizes.copy())
+        columns: dict[str, Any] = {  # the observation makes arrays of them
+            "loads": [worker.load for worker in workers],
+            "free_slots": [worker.free_slots for worker in workers],
+            "running": [len(worker.running) for worker in workers],
+            "queued": [len(worker.queue) for worker in workers],
+            "queued_tokens": [worker.queued_tokens for worker in workers],
+            "sizes": [tracker.prompt for tracker in trackers],
+            "waited": [step - tracker.revealed[place] for tracker in trackers],
+            "requests": [tracker.number for tracker in trackers],
+        }
         observation = Observation(
             step=step,
             clock=at,
-            loads=np.array([worker.load for worker in workers], dtype=np.int64),
-            free_slots=np.array([worker.free_slots for worker in workers], dtype=np.int64),
-            running=np.array([len(worker.running) for worker in workers], dtype=np.int64),
-            queued=np.array([len(worker.queue) for worker in workers], dtype=np.int64),
-            queued_tokens=np.array([worker.queued_tokens for worker in workers], dtype=np.int64),
-            sizes=sizes,
-            waited=np.array([step - t.revealed[place] for t in trackers], dtype=np.int64),
-            requests=numbers,
+            **columns,
             active=active,
             forecast=forecast,
             memory=None if kv_capacity is None else _memory(workers, kv_capacity),
             is_open=None if all(w.is_open for w in workers) else np.array([w.is_open for w in workers], dtype=np.bool_),
         )
-        return Sight(
-            observation=observation,
-            workers=workers,
-            waiting=trackers,
-            draws=np.array([tracker.draws for tracker in trackers], dtype=np.float64).reshape(len(trackers), 2),
-            requests_bound=np.array([worker.bound for worker in workers], dtype=np.int64),
-            prompts_bound=np.array([worker.prompts_bound for worker in workers], dtype=np.int64),
-            blocks_bound=np.array([worker.blocks_bound for worker in workers], dtype=np.int64),
-        )
+        return Sight(observation, workers, trackers)
 
 
 def chosen(sight: Sight, decision: NDArray[np.int64]) -> list[Dispatch]:
