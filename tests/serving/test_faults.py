@@ -90,12 +90,12 @@ def test_a_fault_after_the_first_byte_is_told_and_not_retried(fault):
 
 
 def test_an_error_of_the_request_is_passed_on():
-    """400 is the engine's answer to this request, and no other engine is asked; 500 is, where there is no other."""
+    """400 is the engine's answer to this request, and no other engine is asked; so is 404, where there is no other."""
 
     async def check():
         engine = Engine()
         async with fleet([engine]) as (router, client, base):
-            for code in (400, 422, 500):
+            for code in (400, 404, 422):
                 engine.faults = [code]
                 status, data = await stream(client, base)
                 assert status == code
@@ -247,7 +247,7 @@ def test_two_hundred_scripted_faults():
     async def check():
         rng = random.Random(5)
         engines = [Engine(tokens=4, delay=0.001) for _ in range(4)]
-        kinds = ["reset", 503, 502, 429, "reset-after:1", "reset-after:3", "cut", "freeze", "freeze-after:2", 500]
+        kinds = ["reset", 503, 502, 429, "reset-after:1", "reset-after:3", "cut", "freeze", "freeze-after:2", 500, 422]
         seen = {"whole": 0, "told": 0, "refused": 0}
         async with fleet(engines, slots=4, idle_seconds=0.15, retries=4, failures=4, ttl=5) as (router, client, base):
             for engine in engines:

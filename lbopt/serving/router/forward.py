@@ -43,10 +43,10 @@ _HOP = frozenset(
 _NOT_TO_ENGINES = _HOP | {"x-data-parallel-rank", HEADER.lower(), KEY_HEADER.lower()}
 #: What an engine says of experts is for the router.
 _NOT_TO_CLIENTS = _HOP | {HEADER.lower()}
-#: Answers of an engine, or of what stands before it, by which it refuses what another engine may take. After some of
-#: them (it is full, or not there) the same engine may take it later.
-_LATER = frozenset({429, 502, 503, 504})
-_ELSEWHERE = _LATER | {404, 408, 500}
+#: Answers of an engine, or of what stands before it, by which it refuses what another engine may take, or the same one
+#: later; what it has not, it will not have later.
+_LATER = frozenset({408, 429, 500, 502, 503, 504})
+_ELSEWHERE = _LATER | {404}
 #: Bytes that a client has not taken yet, above which the engine is not read: where transports say that they are full.
 _MOST_UNSENT = 2**16
 #: Seconds in which an engine has to end its answer behind ``[DONE]``; then its connection is closed.
@@ -262,7 +262,7 @@ class Attempt:
         try:
             while data := await wire.piece():
                 data = flow.take(data)
-                if flow.counter.error and answer is None and self._is_refused("answered with an error"):
+                if flow.counter.error and answer is None and self._is_refused("answered with an error", later=True):
                     return Result.AGAIN  # as with status 500
                 if data:
                     if answer is None:
