@@ -228,3 +228,79 @@ def test_beyond_the_most_connections_health_answers_and_others_are_told():
         assert [most_connections(files) for files in (64, 256, 1024, 2**20)] == [1, 96, 480, 16_384]
 
     run(check())
+
+
+def in_chunks(body, size):
+    parts = [body[at : at + size] for at in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize("size", [1, 64])
+def test_a_body_in_crumbs_is_not_read(size):
+    """A chunk a byte costs a hundred times what the bytes would; chunks of a token or a line are usual."""
+
+    async def check():
+        engine = Engine()
+        async with fleet([engine]) as (router, _, base):
+            lines = (
+                b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+            )
+            for pause in (0.0, 0.1):
+                reader, writer = await connect(base, lines)
+                await asyncio.sleep(pause)
+                writer.write(in_chunks(asked(64 * KIB), size))
+                answer = await closes(reader)
+                assert answer.startswith(b"HTTP/1.1 200") if size > 1 else answer == b""
+                writer.close()
+            assert len(engine.requests) == (2 if size > 1 else 0)
+            await becomes(lambda: is_empty(router))
+
+    run(check())
+
+
+def test_an_answer_in_crumbs_is_none():
+    """An engine that sends a chunk a byte is no engine."""
+
+    class Crumbling(Engine):
+        async def _carry_out(self, request, ask):
+            head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+            request.transport.write(head + in_chunks(b" " * MIB, 1))
+            return web.Response()
+
+    async def check():
+        async with fleet([Crumbling()], retries=0) as (router, client, base):
+            status, told = await stream(client, base)
+            assert status == 502
+            assert b"BadAnswer" in told
+            await becomes(lambda: is_empty(router))
+
+    run(check())
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"HTTP/1.1 400 No\r\nX-Odd: a\x01b\r\nX-Good: c\r\nContent-Length: 2\r\n\r\n{}", 400),
+        (b"HTTP/1.1 400 No\r\nContent-Length: 2000000\r\n\r\n" + b" " * 2_000_000, 503),
+    ],
+)
+def test_a_prefiller_may_answer_what_it_likes(data, status):
+    """What cannot be sent on of its refusal stays behind; its answers are held within the budget, too."""
+
+    class Odd(Engine):
+        async def _carry_out(self, request, ask):
+            request.transport.write(data)
+            await asyncio.sleep(0.1)
+            request.transport.abort()
+            return web.Response()
+
+    async def check():
+        limits = {"held_bytes": MIB, "body_bytes": KIB}
+        async with fleet([Engine()], prefillers=[Odd()], **limits) as (router, client, base):
+            async with client.post(base + "/v1/completions", data=asked()) as answer:
+                assert answer.status == status
+                assert "X-Odd" not in answer.headers
+                assert ("X-Good" in answer.headers) is (status == 400)
+            await becomes(lambda: is_empty(router))
+
+    run(check())

@@ -14,6 +14,7 @@ from typing import Any
 from aiohttp import web
 
 from lbopt.serving.router.answers import refuse
+from lbopt.serving.router.wire import is_crumbled
 
 _log = logging.getLogger(__name__)
 
@@ -98,13 +99,14 @@ class ClientConnection(web.RequestHandler):
         As aiohttp has it.
     """
 
-    __slots__ = ("_connections", "_head_since", "_is_busy", "_pipe", "_unread", "_unread_since")
+    __slots__ = ("_connections", "_head_since", "_is_busy", "_is_chunked", "_pipe", "_unread", "_unread_since")
 
     def __init__(self, connections: Connections, manager: web.Server, **more: Any) -> None:
         super().__init__(manager, **more)
         self._connections = connections
         self._pipe: asyncio.Transport | None = None
         self._is_busy = False
+        self._is_chunked = False
         self._head_since = 0.0  # 0 = no head is awaited
         self._unread = 0
         self._unread_since = 0.0
@@ -117,9 +119,12 @@ class ClientConnection(web.RequestHandler):
         self._connections.add(self)
 
     def data_received(self, data: bytes) -> None:
-        """Take in bytes; the first of a further request begin a head."""
+        """Take in bytes; the first of a further request begin a head. A body in crumbs ends the connection."""
         if not (self._is_busy or self._head_since):
             self._head_since = self._loop.time()
+        if is_crumbled(data) and (self._is_chunked or b"chunked" in data[: self.max_field_size].lower()):
+            self.drop()
+            return
         super().data_received(data)
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -133,10 +138,11 @@ class ClientConnection(web.RequestHandler):
         """Whether it is one too many."""
         return self in self._connections.spare
 
-    def begin(self, path: str) -> web.Response | None:
+    def begin(self, request: web.Request) -> web.Response | None:
         """Note that a head has come; returns the refusal of a request on a connection that is one too many."""
         self._is_busy, self._head_since, self._unread = True, 0.0, 0
-        if not self.is_spare or path in _OPEN_TO_ALL:
+        self._is_chunked = "Transfer-Encoding" in request.headers
+        if not self.is_spare or request.path in _OPEN_TO_ALL:
             return None
         return refuse(503, "the router has as many connections as it may", "overloaded", retry_after=2)
 

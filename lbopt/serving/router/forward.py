@@ -18,7 +18,7 @@ from aiohttp import web
 from lbopt.serving.router.answers import over_budget, refuse
 from lbopt.serving.router.ask import with_field
 from lbopt.serving.router.breaker import asked_rest
-from lbopt.serving.router.budget import OverBudgetError
+from lbopt.serving.router.budget import OverBudgetError, Share
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.events import error_event
 from lbopt.serving.router.flow import Flow
@@ -384,13 +384,15 @@ class Attempt:
         return Result.RECOMPUTED
 
 
-async def read_whole(answer: aiohttp.ClientResponse, most: int) -> bytes:
-    """Return the body of an answer, at most so many bytes of it."""
+async def read_whole(answer: aiohttp.ClientResponse, most: int, share: Share | None = None) -> bytes:
+    """Return the body of an answer, at most so many bytes of it, which a share holds where one is given."""
     parts: list[bytes] = []
     size = 0
     while size < most and (chunk := await answer.content.readany()):
         parts.append(chunk)
         size += len(chunk)
+        if share is not None:
+            share.take(len(chunk))
     return b"".join(parts)
 
 

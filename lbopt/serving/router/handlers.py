@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+from contextlib import nullcontext
 
 from aiohttp import web
 
@@ -19,13 +20,14 @@ from lbopt.serving.router.service import Refusal, Router
 
 _log = logging.getLogger(__name__)
 
-#: Bytes of a body above which it is read beside the event loop.
+#: Bytes of a body above which it is read beside the event loop, and above which one waits for the other.
 _LARGE = 2**17
+_HUGE = 2**20
 #: Bytes that a number of a list takes.
 _BYTES_OF_VALUE = 40
 
 ROUTER = web.AppKey("router", Router)
-#: Held by who reads a large body.
+#: Held by who reads a huge body.
 READING = web.AppKey("reading", asyncio.Lock)
 
 
@@ -133,7 +135,7 @@ def _unfit(request: web.Request) -> str | None:
 
 
 async def _read(app: web.Application, body: bytes, share: Share, *, chat: bool) -> Ask:
-    """Read a body; a large one beside the event loop, one at a time, since parts of that stop the interpreter."""
+    """Read a body; a large one beside the event loop, huge ones one at a time, since parts of that stop all threads."""
     router = app[ROUTER]
     if router.prefill is not None:  # what is built of it is kept
         share.take(len(body) + _BYTES_OF_VALUE * body.count(b","))
@@ -147,7 +149,7 @@ async def _read(app: web.Application, body: bytes, share: Share, *, chat: bool) 
 
     if len(body) <= _LARGE:
         return read()
-    async with app[READING]:
+    async with app[READING] if len(body) > _HUGE else nullcontext():
         return await asyncio.to_thread(read)
 
 
@@ -156,7 +158,7 @@ async def sentences(request: web.Request, handler: web.Handler) -> web.StreamRes
     """Turn every refusal of HTTP into an error of the API, and what goes wrong here into one that says so."""
     connection = request.protocol
     assert isinstance(connection, ClientConnection)
-    refused = connection.begin(request.path)
+    refused = connection.begin(request)
     if refused is None and request.body_exists and (why := _unfit(request)) is not None:
         refused = refuse(415, why, "invalid_request_error")
     try:

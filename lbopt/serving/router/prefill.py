@@ -17,14 +17,16 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
-from lbopt.serving.router.answers import refuse
+from lbopt.serving.router.answers import over_budget, refuse
 from lbopt.serving.router.breaker import Breaker, delay
+from lbopt.serving.router.budget import OverBudgetError
 from lbopt.serving.router.connectors import Connector, make_connector
 from lbopt.serving.router.fleet_file import PrefillerPlan
 from lbopt.serving.router.forward import FAULTS, headers_for_client, read_whole
 from lbopt.serving.router.job import Job, Stop
 from lbopt.serving.router.scrape import of_rank
 from lbopt.serving.router.usage import read_answer, usage_of
+from lbopt.serving.router.wire import is_fit
 from lbopt.serving.state import Prefiller
 
 if TYPE_CHECKING:
@@ -135,12 +137,15 @@ class PrefillHop:
             async with router.session.post(
                 plan.url + job.path, data=data, headers=job.headers, timeout=limit, allow_redirects=False
             ) as answer:
-                text = await read_whole(answer, _LARGEST_ANSWER)
+                text = await read_whole(answer, _LARGEST_ANSWER, job.share)
                 if answer.status >= 500 or answer.status == 429:
                     return None, f"prefiller {prefiller.name} answered {answer.status}"
                 if answer.status != 200:
-                    kept = headers_for_client(answer.headers.items())
+                    kept = [pair for pair in headers_for_client(answer.headers.items()) if is_fit(*pair)]
                     return web.Response(status=answer.status, body=text, headers=kept), None
+        except OverBudgetError:
+            router.metrics.refused["held_bytes"] += 1
+            return over_budget(), None
         except (*FAULTS, TimeoutError) as fault:
             self._note_fault(prefiller)
             return None, f"prefiller {prefiller.name} gave no answer: {type(fault).__name__}"

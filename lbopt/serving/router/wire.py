@@ -21,6 +21,8 @@ from urllib.parse import urlsplit
 #: Bytes of a head, of a line that says the size of a chunk, and of pieces that nobody has taken yet.
 _LARGEST_HEAD = 2**16
 _LARGEST_LINE = 4096
+#: Bytes from the network at once above which chunks of some bytes each count as an attack: they cost the most to read.
+_MANY = 2**13
 _MOST_KEPT = 2**18
 #: Bytes of a body that go with the head in one write.
 _SMALL = 2**16
@@ -99,6 +101,8 @@ class Wire(asyncio.Protocol):
         try:
             if self._reading_head:
                 self._read_head(data)
+            elif self._chunked and is_crumbled(data):
+                raise BadAnswer("its chunks are of some bytes each")
             else:
                 self._read_body(data)
         except (ValueError, BadAnswer) as error:
@@ -411,6 +415,16 @@ class Wires:
             idle.clear()
 
 
+def is_crumbled(data: bytes) -> bool:
+    """Return whether bytes of a body in chunks are mostly frames, and more of them than a sender of tokens has."""
+    return len(data) > _MANY and 8 * data.count(b"\r\n") > len(data)
+
+
+def is_fit(name: str, value: str) -> bool:
+    """Return whether a header may be sent on."""
+    return _NAME.fullmatch(name) is not None and not _CONTROL.search(value)
+
+
 def _head_of(data: bytes) -> tuple[str, int, list[tuple[str, str]]]:
     """Return version, status and headers; what stands in a header must be fit to be sent on.
 
@@ -427,7 +441,7 @@ def _head_of(data: bytes) -> tuple[str, int, list[tuple[str, str]]]:
     for line in lines:
         name, colon, value = line.partition(":")
         value = value.strip(" \t")
-        if not colon or not _NAME.fullmatch(name) or _CONTROL.search(value):
+        if not colon or not is_fit(name, value):
             raise BadAnswer("a line of its head is none")
         headers.append((name, value))
     return version, int(rest[:3]), headers
