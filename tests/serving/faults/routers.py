@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -21,6 +22,8 @@ from tests.serving.faults.client import get
 SLOTS = 8
 #: Seconds within which a router has to be ready: it may compile its rules first.
 PATIENCE = 300.0
+#: Where ports of routers are from.
+_PORTS = (12_000, 32_000)
 
 
 class NotReadyError(Exception):
@@ -132,9 +135,10 @@ async def router(
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody uses now."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
+    """Return ports that nobody uses now, below those that systems give to clients, which may be taken at any time."""
+    found: set[int] = set()
+    while len(found) < count:
+        port = random.randrange(*_PORTS)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            found.add(port)
+    return sorted(found)
