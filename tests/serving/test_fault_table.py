@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from serving.engines import becomes, fleet, is_empty, run
+from serving.engines import COMPILING, becomes, fleet, is_empty, run
 
 from tests.serving.faults.__main__ import cell, markdown
-from tests.serving.faults.campaign import Account, clients
+from tests.serving.faults.campaign import Account, clients, measure
 from tests.serving.faults.engine import FAULTS, HostileEngine, event_of, text_of
+from tests.serving.faults.routers import columns
 from tests.serving.faults.rows import ROWS
 from tests.serving.faults.verdict import CANCELLED, CUT, GARBLED, REFUSED, TOLD, WHOLE, verdict
 
@@ -47,6 +48,16 @@ def test_clients_that_go_leave_nothing():
     """Their slots come back, and engines stop."""
     _, account = through_a_router("1,000 clients that go", requests=60)
     assert account.kinds == {CANCELLED: 60}
+
+
+def test_a_row_with_real_processes():
+    """An engine is killed; nobody is lost, nothing is held, and the router and all engines are gone with the row."""
+    (row,) = (replace(row, requests=12) for row in ROWS if row.name == "SIGKILL of an engine")
+    column = next(column for column in columns("round_robin") if column.ours)
+    account = run(measure(row, column), COMPILING)
+    assert account.complaints(row) == []
+    assert account.held == account.running == 0
+    assert account.whole >= 6
 
 
 def stream(*events, rest=b""):

@@ -22,6 +22,7 @@ from tests.serving.faults.client import get
 SLOTS = 8
 #: Seconds within which a router has to be ready: it may compile its rules first.
 PATIENCE = 300.0
+_ROOT = Path(__file__).resolve().parents[3]
 #: Where ports of routers are from.
 _PORTS = (12_000, 32_000)
 
@@ -79,8 +80,8 @@ def _version_beside(program: str, package: str) -> str:
 @asynccontextmanager
 async def process(*words: str, **options: object) -> AsyncIterator[asyncio.subprocess.Process]:
     """Run a process while the block runs; it and its children end with the block."""
-    silent = {"stdout": asyncio.subprocess.DEVNULL, "stderr": asyncio.subprocess.DEVNULL}
-    running = await asyncio.create_subprocess_exec(*words, start_new_session=True, **{**silent, **options})
+    usual = {"stdout": asyncio.subprocess.DEVNULL, "stderr": asyncio.subprocess.DEVNULL, "cwd": _ROOT}
+    running = await asyncio.create_subprocess_exec(*words, start_new_session=True, **{**usual, **options})
     try:
         yield running
     finally:
