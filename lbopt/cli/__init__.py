@@ -73,22 +73,40 @@ def root(
 
 def main() -> None:
     """Run the command line; what lbopt raises on purpose becomes one sentence and exit code 2."""
-    logging.basicConfig(level=logging.WARNING, format="note: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(_PlainLog("note: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("lbopt.kernels").setLevel(logging.INFO)  # says when kernels are compiled
     provide_caches()
     try:
         app()
     except LbOptError as error:
-        typer.echo(f"error: {error}", err=True)
+        _say_error(str(error))
         sys.exit(2)
     except BrokenPipeError:  # whoever read our output has seen enough
         _drop_output()
         sys.exit(1)
     except OSError as error:  # of the terminal or the file that the output goes to: all others are sentences already
         named = f"'{error.filename}'" if error.filename else "the output"
-        typer.echo(f"error: {named} cannot be written: {error.strerror or error}", err=True)
+        _say_error(f"{named} cannot be written: {error.strerror or error}")
         _drop_output()
         sys.exit(2)
+
+
+class _PlainLog(logging.Formatter):
+    """Lines of a log in which nothing commands the terminal: they hold names and reasons from engines and files."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        from lbopt.files import printable  # first needed here: the verbs that need no file start sooner
+
+        return printable(super().format(record))
+
+
+def _say_error(text: str) -> None:
+    from lbopt.files import printable
+
+    typer.echo(f"error: {printable(text)}", err=True)
 
 
 def _drop_output() -> None:

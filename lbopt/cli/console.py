@@ -1,12 +1,16 @@
-"""What the verbs share in a terminal: tables, a progress bar with ETA, and the command that was given."""
+"""What the verbs share in a terminal: tables, a progress bar with ETA, and the command that was given.
+
+Names and texts may come from a file or from another machine. What in them would command the terminal is shown instead.
+"""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterable
 from types import TracebackType
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -16,14 +20,26 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from lbopt.files import printable
 from lbopt.table import Table
 
+
+class Terminal(Console):
+    """A console whose texts command nothing; colours and movements are those that rich makes itself."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Return what is printed of something."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+
 #: Results go to standard output, progress and remarks to standard error. A pipe or file has no width to fit into.
-out = Console(width=None if sys.stdout.isatty() else 180, markup=False, highlight=False)
-err = Console(stderr=True, markup=False, highlight=False)
+out = Terminal(width=None if sys.stdout.isatty() else 180, markup=False, highlight=False)
+err = Terminal(stderr=True, markup=False, highlight=False)
 
 
 def say(text: str) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from lbopt.cli.console import Terminal
 from lbopt.exceptions import InputError
 from lbopt.instances import CATALOGUE, Columns, Spread, TraceDescription, describe, families, fetch, open_reading
 from lbopt.instances.download import URL_VARIABLE, cache_folder
@@ -25,7 +25,7 @@ def list_traces() -> None:
 
     Example: lbopt traces list
     """
-    console = Console()
+    console = Terminal()
     table = Table(title="families (drawn from a seed)", title_justify="left")
     for heading in ("name", "requests/s", "fitted to", "licence"):
         table.add_column(heading, no_wrap=heading == "name")
@@ -73,7 +73,7 @@ def describe_trace(
     columns = _columns(prompt_column, output_column, arrival_column)
     reading = open_reading(trace, count=count, seed=seed, format=format, columns=columns, skip_malformed=skip_malformed)
     summary = describe(reading.trace)
-    console = Console()
+    console = Terminal()
     title = f"{escape(summary.name)} ({reading.format}{f', seed {seed}' if reading.format == 'family' else ''})"
     console.print(_facts(summary, title, reading.reordered))
     console.print(_lengths(summary))
@@ -91,7 +91,7 @@ def fetch_trace(
     Example: lbopt traces fetch azure-2023-conv
     """
     found = fetch(name, base_url=base_url)
-    say = Console(soft_wrap=True, markup=False, highlight=False).print
+    say = Terminal(soft_wrap=True, markup=False, highlight=False).print
     say(f"{'fetched' if found.downloaded else 'already here'}: {found.path}")
     say(f"SHA-256: {found.sha256}")
     if not found.pinned:

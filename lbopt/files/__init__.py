@@ -10,7 +10,7 @@ from lbopt.files.csv_text import CsvTable, csv_records, csv_table, not_by_commas
 from lbopt.files.expansion import gunzipped
 from lbopt.files.json_text import JsonFault, json_lines, json_value, parse_json, read_json
 from lbopt.files.regular import LARGEST_DOCUMENT, called, check_name, exists, opened, read_bytes, starts_with
-from lbopt.files.shown import listed, shown
+from lbopt.files.shown import listed, printable, repeated, shown
 from lbopt.files.text import line_of, read_text, text_bytes
 from lbopt.files.toml_text import parse_toml, read_toml
 
@@ -33,10 +33,12 @@ __all__ = [
     "opened",
     "parse_json",
     "parse_toml",
+    "printable",
     "read_bytes",
     "read_json",
     "read_text",
     "read_toml",
+    "repeated",
     "shown",
     "starts_with",
     "text_bytes",

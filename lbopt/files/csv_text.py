@@ -9,7 +9,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from lbopt.exceptions import InputError
-from lbopt.files.shown import listed, shown
+from lbopt.files.shown import listed, repeated, shown
 
 #: Characters of a line.
 LONGEST_LINE = 2**22
@@ -125,7 +125,7 @@ def csv_table(text: str, name: str, *, or_none: bool = False) -> CsvTable:
     header = [cell.strip() for cell in first]
     if wrong := not_by_commas(header):
         raise InputError(f"{name}, line {line:,}: {wrong}")
-    twice = next((cell for place, cell in enumerate(header) if cell in header[:place]), None)
+    twice = repeated(header)
     if twice is not None:
         raise InputError(f"{name} has the column {shown(twice)} twice; every column needs a name of its own")
     rows = []

@@ -1,12 +1,13 @@
 """JSON from outside: bounded in depth, in the length of its numbers and in memory, without NaN, no field twice.
 
-Python's parser takes NaN and Infinity, keeps the last of two fields of one name, raises RecursionError on deep nesting
-and refuses numbers of more than 4,300 digits with an error of its own.
+Python's parser takes NaN and Infinity, makes infinity of 1e999, keeps the last of two fields of one name, raises
+RecursionError on deep nesting and refuses numbers of more than 4,300 digits with an error of its own.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -14,14 +15,15 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.files.regular import LARGEST_DOCUMENT, called
-from lbopt.files.shown import shown
+from lbopt.files.shown import repeated, shown
 from lbopt.files.text import read_text, text_bytes
 
 #: Lists and objects inside one another; what lbopt writes has at most eight.
 DEEPEST = 100
 
-#: Digits of a number; an exact total of lbopt has at most 39.
-LONGEST_NUMBER = 400
+#: Digits of a number; an exact total of lbopt has at most 39. Any that is shorter and has an exponent of two digits is
+#: finite, as is a whole number once it is made a float.
+LONGEST_NUMBER = 200
 
 #: Estimated bytes of the parsed values.
 LARGEST_VALUES = 256 * 2**20
@@ -31,6 +33,7 @@ _LIST, _OBJECT, _VALUE = 64, 232, 40
 
 _ZEROS = "0" * LONGEST_NUMBER
 _TO_ZERO = {ord(digit): "0" for digit in "123456789"}
+_LARGE_EXPONENT = re.compile(r"[0-9.][eE]\+?[0-9]{3}")
 _ODD_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
@@ -51,8 +54,9 @@ def parse_json(text: str | bytes, name: str) -> Any:
     Raises
     ------
     InputError
-        Where it is no JSON; nested deeper than `DEEPEST`; holds NaN or Infinity, a number of more than `LONGEST_NUMBER`
-        digits, a field twice in one object, or a NUL or half a character in a text; or would fill the memory.
+        Where it is no JSON; nested deeper than `DEEPEST`; holds NaN or Infinity, under whatever name, a number of more
+        than `LONGEST_NUMBER` digits, a field twice in one object, or a NUL or half a character in a text; or would fill
+        the memory.
     """
     if isinstance(text, bytes):
         text = text_bytes(text, name, "JSON as text in UTF-8").decode()
@@ -110,7 +114,7 @@ def json_value(text: str) -> Any:
 
 
 def _parsed(text: str) -> Any:
-    decoder = _DECODER
+    decoder = _COUNTING_DECODER if _LARGE_EXPONENT.search(text) else _DECODER
     if len(text) > LONGEST_NUMBER:
         _refuse_too_many(text)
         if _ZEROS in text.translate(_TO_ZERO):  # it may stand in a text, which is no number
@@ -135,6 +139,13 @@ def _short(digits: str) -> str:
     return digits
 
 
+def _finite(digits: str) -> float:
+    value = float(_short(digits))
+    if math.isinf(value):
+        raise _unusable(f"{digits} is beyond every number")
+    return value
+
+
 def _constant(constant: str) -> Any:
     raise _unusable(f"{constant} is no number")
 
@@ -142,8 +153,7 @@ def _constant(constant: str) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        twice = repeated(name for name, _ in pairs)
         raise _unusable(f"the field {shown(twice)} stands twice in one object")
     return fields
 
@@ -187,7 +197,7 @@ def _unusable(why: str) -> JsonFault:
 _DECODER = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_object)
 _COUNTING_DECODER = json.JSONDecoder(
     parse_int=lambda digits: int(_short(digits)),
-    parse_float=lambda digits: float(_short(digits)),
+    parse_float=_finite,
     parse_constant=_constant,
     object_pairs_hook=_object,
 )

@@ -13,7 +13,7 @@ from typing import Any
 from lbopt.exceptions import InputError
 from lbopt.files.expansion import most_unpacked
 from lbopt.files.regular import called, opened
-from lbopt.files.shown import shown
+from lbopt.files.shown import repeated, shown
 
 #: Bytes of a Parquet file, and of its columns before compression.
 LARGEST_PARQUET = 8 * 2**30
@@ -76,7 +76,7 @@ def _refuse_growth(name: str, size: int, about: Any) -> None:
 
 def _names(name: str, schema: Any) -> list[str]:
     names = [one for one in schema.names if not _INDEX.fullmatch(one)]
-    twice = next((one for place, one in enumerate(names) if one in names[:place]), None)
+    twice = repeated(names)
     if twice is not None:
         raise InputError(f"{name} has the column {shown(twice)} twice; every column needs a name of its own")
     return names

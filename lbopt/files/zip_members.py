@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from lbopt.exceptions import InputError
 from lbopt.files.expansion import most_unpacked
-from lbopt.files.shown import shown
+from lbopt.files.shown import repeated, shown
 
 #: Members of an archive; the library of lbopt has some hundred, a capture at most six.
 MOST_MEMBERS = 4096
@@ -69,8 +69,7 @@ class ZipMembers:
         if len(members) > MOST_MEMBERS:
             raise InputError(f"{name} is a zip archive of {len(members):,} members; expected at most {MOST_MEMBERS:,}")
         if len(self._infos) < len(members):
-            names = [info.filename for info in members]
-            twice = next(one for place, one in enumerate(names) if one in names[:place])
+            twice = repeated(info.filename for info in members)
             raise InputError(f"{name} is a zip archive with two members called {shown(twice)}; expected one")
         for info in members:
             if info.flag_bits & _ENCRYPTED or info.compress_type not in _METHODS:

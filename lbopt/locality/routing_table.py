@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lbopt.exceptions import InputError
+from lbopt.files import repeated
 from lbopt.locality.drift_reference import DriftReference
 from lbopt.locality.gate import Floats, Ints, MoEShape
 from lbopt.locality.signature import TRANSFORMS, IdfTable, check_layers, transformed
@@ -214,7 +215,6 @@ def checked_names(names: object, num_workers: int) -> tuple[str, ...]:
         raise InputError(f"workers are called {str(names)[:200]}; expected texts of 1 to {_LONGEST_NAME} letters")
     if found and len(found) != num_workers:
         raise InputError(f"{len(found)} workers are named and the table has {num_workers} centroids; name each of them")
-    if len(set(found)) != len(found):
-        twice = next(name for name in found if found.count(name) > 1)
+    if (twice := repeated(found)) is not None:
         raise InputError(f"worker '{twice}' is named twice; give each centroid a worker of its own")
     return found

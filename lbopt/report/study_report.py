@@ -82,6 +82,9 @@ class StudyReport:
 
 #: Entries of `run.json` that readers rely on, where they are there.
 _KINDS: dict[str, type[Any]] = {"command": str, "trace": dict, "versions": dict, "code": dict, "files": list}
+#: Bytes of a `run.json`; the longest that a study writes has some thousands.
+_LARGEST = 2**24
+
 _NAMES: dict[Any, str] = {str: "a text", dict: "an object", list: "a list"}
 
 
@@ -178,12 +181,12 @@ def read_account(folder: Path, name: str | None = None) -> tuple[Study, dict[str
     path = folder / MARK
     if not exists(path):
         raise InputError(f"'{folder}' is not an output folder of lbopt: it has no {MARK}")
-    data = read_json(path)
+    data = read_json(path, largest=_LARGEST)
     study = study_of_format(data.get("format")) if isinstance(data, dict) else None
     if study is None or name not in (None, study.name):
         raise InputError(f"'{path}' was not written by {'a study' if name is None else f'the study {name}'} of lbopt")
     if data.get("version") != study.version:
-        raise InputError(f"'{path}' has version {data.get('version')!r}; this lbopt reads version {study.version}")
+        raise InputError(f"'{path}' has version {shown(data.get('version'))}; this lbopt reads version {study.version}")
     kept = (key for key in ("interrupted", "trace") if key in study.account)
     missing = [key for key in (study.config_key, *kept, "command", "versions") if key not in data]
     if missing:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 _LINE = re.compile(r"^(lbopt_\w+)(?:\{([^}]*)\})?\s+(\S+)\s*$")
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_LABEL = re.compile(r'(?<!\w)(\w++)="((?:[^"\\]|\\.)*)"')
 
 
 @dataclass(frozen=True, slots=True)

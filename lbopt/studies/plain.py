@@ -13,6 +13,9 @@ from lbopt.files import shown
 
 Config = TypeVar("Config")
 
+#: Entries of a list of rules, sizes or items: whoever means more has not written them by hand.
+_LONGEST_LIST = 1000
+
 
 def from_plain(
     kind: type[Config],
@@ -43,7 +46,8 @@ def from_plain(
     Raises
     ------
     InputError
-        If a name is unknown or missing, or a value is not of its kind.
+        If a name is unknown or missing, a value is not of its kind, a list is longer than anybody's, or a whole number
+        is beyond 64 bits.
     """
     try:
         named = {**(later or {}), **dict(data)}
@@ -75,6 +79,8 @@ def require_kinds(kind: type[Any], given: Mapping[str, Any]) -> None:
         raise TypeError(f"{shown(given)} stands in place of an object")
     hints = get_type_hints(kind)
     for name, value in given.items():
+        if isinstance(value, tuple) and len(value) > _LONGEST_LIST:
+            raise TypeError(f"{name} has {len(value):,} entries; expected at most {_LONGEST_LIST:,}")
         if name in hints and not _fits(value, hints[name]):
             raise TypeError(f"{name} is {shown(value)}; expected {_called(hints[name])}")
 
@@ -96,7 +102,9 @@ def _fits(value: Any, hint: Any) -> bool:
             and all(_fits(one, part) for one, part in zip(value, inside, strict=True))
         )
     if hint in (int, float):
-        return isinstance(value, (int, float) if hint is float else int) and not isinstance(value, bool)
+        if type(value) is int:
+            return -(2**63) <= value < 2**63
+        return hint is float and isinstance(value, float)
     if hint is Path:
         return isinstance(value, str | Path)
     return not isinstance(origin or hint, type) or isinstance(value, origin or hint)
@@ -111,5 +119,11 @@ def _called(hint: Any) -> str:
         return " or ".join(map(repr, inside))
     if origin is tuple:
         return "a list"
-    names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", NoneType: "null"}
+    names = {
+        int: "a whole number of 64 bits",
+        float: "a number",
+        str: "a text",
+        bool: "true or false",
+        NoneType: "null",
+    }
     return names.get(hint, getattr(hint, "__name__", str(hint)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import struct
 import sys
 import tempfile
@@ -66,6 +67,23 @@ def lying_zip(name: str) -> bytes:
     return bytes(data)
 
 
+def names(form: bytes, count: int) -> bytes:
+    """So many different names, with commas between them."""
+    return b",".join(form % i for i in range(count))
+
+
+def fleet_of(count: int) -> bytes:
+    """A fleet file of one group with so many workers, the last two of one name."""
+    workers = ",".join(f'{{name="w{min(i, count - 2)}",url="http://10.0.0.1:{i % 65535 + 1}"}}' for i in range(count))
+    return f'[[group]]\nmodel = "m"\nslots = 1\nworkers = [{workers}]\n'.encode()
+
+
+def race_of(solvers: bytes) -> bytes:
+    """The run.json of a race of these solvers."""
+    data = (Path(__file__).resolve().parents[1] / "stored" / "runs" / "race.json").read_bytes()
+    return re.sub(rb'"solvers": ?\[[^]]*\]', lambda _: b'"solvers":[' + solvers + b"]", data)
+
+
 def parquet_of(rows: int, text: str = "x") -> bytes:
     """A Parquet file of many equal rows."""
     import pyarrow as pa
@@ -107,6 +125,13 @@ BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "member of the library": ("library", lambda: zip_of("x.json", 2 * GIB, b"[")),
     "Parquet of 100,000,000 rows": ("router log as Parquet", lambda: parquet_of(100 * 10**6)),
     "Parquet of long texts": ("router log as Parquet", lambda: parquet_of(10**6, "x" * 10**6)),
+    "one field twice of very many": ("run.json", lambda: b"{" + names(b'"%d":1', 400_000) + b',"399999":1}'),
+    "one column twice of very many": (
+        "measurements",
+        lambda: names(b"k%d", 400_000) + b",k399999\n" + names(b"%d", 400_001) + b"\n",
+    ),
+    "workers of a fleet": ("fleet file", lambda: fleet_of(22_000)),
+    "run.json of very many solvers": ("run.json", lambda: race_of(b'"exact",' * 500_000 + b'"highs"')),
     "run.json of empty objects": ("run.json", lambda: b"[" + b"{}," * (50 * 2**20 // 3) + b"{}]"),
 }
 

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lbopt.exceptions import InputError
-from lbopt.files import called, listed, read_toml, shown
+from lbopt.files import called, listed, read_toml, repeated, shown
 
 #: Where workers may be that are added while the router runs, unless the fleet file says otherwise.
 PRIVATE = ("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7")
@@ -334,6 +334,6 @@ def _refuse_others(table: dict[str, Any], known: tuple[str, ...], what: str) -> 
 
 
 def _refuse_twice(names: list[str], what: str) -> None:
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = repeated(names)
     if twice is not None:
         raise InputError(f"{what} '{twice}' is there twice; give each a name of its own")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
+from lbopt.files import repeated
 from lbopt.policies import foresight_of, make_policy
 from lbopt.studies.option import Option
 from lbopt.studies.plain import from_plain
@@ -99,9 +100,8 @@ class AuditConfig:
         for rule in self.rules:
             if foresight_of(make_policy(rule)) is not None:
                 raise InputError(f"rule '{rule}' needs a forecast, which a log does not hold; leave it out")
-        doubled = sorted({rule for rule in self.rules if self.rules.count(rule) > 1})
-        if doubled:
-            raise InputError(f"rule '{doubled[0]}' is named twice")
+        if (doubled := repeated(self.rules)) is not None:
+            raise InputError(f"rule '{doubled}' is named twice")
 
     @property
     def named_columns(self) -> dict[str, str]:

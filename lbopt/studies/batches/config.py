@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
+from lbopt.files import repeated
 from lbopt.prefill import PrefillSetting, make_allocation
 from lbopt.prefill.exact.gap import RULES
 from lbopt.solvers import check_solver
@@ -121,7 +122,6 @@ def _named_once(what: str, specs: Iterable[str]) -> tuple[str, ...]:
     names = [make_allocation(spec).name for spec in specs]
     if not names:
         raise InputError(f"no {what} given; expected at least one")
-    doubled = {name for name in names if names.count(name) > 1}
-    if doubled:
-        raise InputError(f"allocation '{doubled.pop()}' is named twice among the {what}")
+    if (doubled := repeated(names)) is not None:
+        raise InputError(f"allocation '{doubled}' is named twice among the {what}")
     return tuple(names)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import InputError
+from lbopt.files import repeated
 from lbopt.model import Trace
 from lbopt.policies import CompiledPolicy, Policy
 from lbopt.simulator import FrozenView
@@ -144,9 +145,8 @@ def _policies(config: GapConfig) -> list[Policy]:
     """Build all policies before anything long begins, so that a typo costs nothing."""
     policies = [config.build(spec) for spec in config.policies]
     names = [policy.name for policy in policies]
-    doubled = {name for name in names if names.count(name) > 1}
-    if doubled:
-        raise InputError(f"policy '{doubled.pop()}' is named twice")
+    if (doubled := repeated(names)) is not None:
+        raise InputError(f"policy '{doubled}' is named twice")
     if baseline_of(config) not in names:
         raise InputError(f"baseline '{config.baseline}' is not among the policies: {', '.join(names)}")
     return policies

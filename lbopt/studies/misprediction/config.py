@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
+from lbopt.files import repeated
 from lbopt.instances import families
 from lbopt.policies import foresight_of
 from lbopt.policies.bf_io import BfIo
@@ -111,8 +112,8 @@ class MispredictionConfig:
             for value in values:
                 if not least <= value <= largest:
                     raise InputError(f"{option} is {value:g}; expected {meaning}")
-                if values.count(value) > 1:
-                    raise InputError(f"{option} {value:g} is given twice")
+            if (doubled := repeated(values)) is not None:
+                raise InputError(f"{option} {doubled:g} is given twice")
         if self.seed + self.seeds > _SEEDS_END:
             raise InputError(f"seed is {self.seed}; expected less than 2**31 for the last of {self.seeds} seeds")
         source = self.scenario.requests

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
+from lbopt.files import repeated
 from lbopt.predictors import check_predictor
 from lbopt.predictors.foresight import LONGEST_HORIZON
 from lbopt.studies.option import Option, Without
@@ -59,9 +60,8 @@ class PredictionConfig:
             raise InputError("no predictor is named; name some, such as survival and memorised")
         for spec in self.predictors:
             check_predictor(spec)
-        doubled = sorted({spec for spec in self.predictors if self.predictors.count(spec) > 1})
-        if doubled:
-            raise InputError(f"predictor '{doubled[0]}' is named twice")
+        if (doubled := repeated(self.predictors)) is not None:
+            raise InputError(f"predictor '{doubled}' is named twice")
         if self.requests.draw == "resample":
             raise InputError("a resampled trace has the same request before and after; take requests in order")
         object.__setattr__(self, "requests", replace(self.requests, draw="order"))

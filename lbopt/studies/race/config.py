@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from lbopt.exceptions import InputError
+from lbopt.files import repeated
 from lbopt.solvers import check_solver
 from lbopt.studies.plain import from_plain
 
@@ -53,9 +54,8 @@ class RaceConfig:
             raise InputError("no solver takes part; name some, such as exact,highs,cp-sat")
         for solver in self.solvers:
             check_solver(solver, self.time_limit)
-        doubled = sorted({name for name in self.solvers if self.solvers.count(name) > 1})
-        if doubled:
-            raise InputError(f"solver '{doubled[0]}' is named twice")
+        if (doubled := repeated(self.solvers)) is not None:
+            raise InputError(f"solver '{doubled}' is named twice")
         if not self.time_limit < float("inf"):
             raise InputError(f"time_limit is {self.time_limit}; a race needs a finite number of seconds")
         if self.reference is not None and self.reference not in self.solvers:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lbopt.exceptions import InputError
+from lbopt.files import repeated
 from lbopt.instances import library
 from lbopt.instances.names import did_you_mean
 from lbopt.instances.steady.state_sets import StateSet, state_set
@@ -62,7 +63,7 @@ def gather_instances(config: RaceConfig, progress: Progress) -> list[RaceInstanc
     if not found:
         raise InputError(f"the classes {', '.join(config.instances)} of the library are empty; name others")
     names = [one.name for one in found.values()]
-    doubled = next((name for name in names if names.count(name) > 1), None)
+    doubled = repeated(names)
     if doubled is not None:
         raise InputError(f"two different instances are called '{doubled}'; rename one of the files")
     return list(found.values())

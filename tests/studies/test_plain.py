@@ -1,0 +1,39 @@
+"""Configurations from plain data: each value of its kind, numbers of 64 bits, lists of a length that somebody wrote."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from lbopt.exceptions import InputError
+from lbopt.studies.plain import from_plain
+
+
+@dataclass(frozen=True)
+class Config:
+    count: int
+    share: float
+    sizes: tuple[int, ...] = ()
+
+
+def made(**data):
+    return from_plain(Config, {"count": 1, "share": 0.5, "sizes": []} | data, what="a study")
+
+
+def test_values_of_their_kinds_are_taken():
+    assert made(count=2**63 - 1, share=-(2**63), sizes=[3] * 1000).sizes == (3,) * 1000
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ({"count": 2**63}, "count is 9223372036854775808; expected a whole number of 64 bits"),
+        ({"count": True}, "count is True; expected a whole number"),
+        ({"share": 10**300}, "share is a whole number of 997 bits; expected a number"),
+        ({"sizes": [1, 2**64]}, r"sizes is \(1, 18446744073709551616\); expected a list"),
+        ({"sizes": [1] * 1001}, "sizes has 1,001 entries; expected at most 1,000"),
+        ({"count": 0.5}, "count is 0.5; expected"),
+    ],
+)
+def test_others_are_named(data, says):
+    with pytest.raises(InputError, match=says):
+        made(**data)
