@@ -10,8 +10,8 @@ through the router in turn. With ``--open 2000`` also so many streams at once th
 Engine, router and load are processes of their own; the CPU of each is read from the system. Two cases: 64 chunks 20 ms
 apart, and a prompt of 220 KB answered by one chunk. The baseline is a proxy of some thirty lines on the same libraries
 that counts nothing and places in turn. Other routers are measured where their programs are installed:
-``--router NAME=COMMAND``, in which {port}, {other}, {a}, {b} and {c} stand for its port, another one, and the engines'
-addresses.
+``--router NAME=COMMAND``, in which {port}, {other}, {a}, {b}, {c} and {fleet} stand for its port, another one, the engines'
+addresses, and a fleet file of lbopt.
 """
 
 from __future__ import annotations
@@ -279,6 +279,7 @@ def main():
             fleet = Path(folder) / "fleet.toml"
             fleet.write_text(f'[[group]]\nmodel = "m"\nslots = {arguments.open + 256}\nworkers = {json.dumps(urls)}\n')
             routers = {}
+            where = {"fleet": fleet, **dict(zip("abc", urls, strict=True))}
             port = free_port()
             routers["plain aiohttp"] = (port, [*me, "--plain", str(port), *urls])
             port = free_port()
@@ -292,7 +293,7 @@ def main():
                 port = free_port()
                 routers[name] = (
                     port,
-                    command.format(port=port, other=free_port(), a=urls[0], b=urls[1], c=urls[2]).split(),
+                    command.format(**{**where, "port": port, "other": free_port()}).split(),
                 )
             routers = {name: way for name, way in routers.items() if arguments.only in name}
             if arguments.rate:

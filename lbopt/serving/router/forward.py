@@ -312,7 +312,7 @@ class Attempt:
             raise ClientGone
         write, num_unsent, is_closing = transport.write, transport.get_write_buffer_size, transport.is_closing
 
-        take = flow.take
+        take, counter = flow.take, flow.counter
 
         def sink(data: bytes, frame: bytes) -> None:
             passed = take(data)
@@ -324,7 +324,7 @@ class Attempt:
                 if num_unsent() > _MOST_UNSENT:
                     wire.pause()
                     wire.nudge()
-            if flow.counter.done or flow.is_over:
+            if counter.done or counter.recomputed:  # who is woken looks whether it is the end
                 wire.nudge()
 
         wire.pour(sink)

@@ -92,11 +92,15 @@ class Wire(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take in bytes."""
+        sink = self._sink
+        if sink is not None and self._chunked and not (self._left or self._ends or self._data or self._in_trailer):
+            end = data.find(b"\r\n", 0, 10)
+            size = len(data) - end - 4
+            if size > 0 and data[:end] == b"%x" % size and data[-2:] == b"\r\n":  # one whole chunk, as engines send it
+                sink(data[end + 2 : -2], data)
+                return
         if self.is_done:
             self.close()  # nobody has asked
-            return
-        if self._sink is not None and self._is_between and (size := _only_chunk(data)):
-            self._sink(data[-2 - size : -2], data)
             return
         try:
             if self._reading_head:
@@ -229,11 +233,6 @@ class Wire(asyncio.Protocol):
         return self.is_done and self._keeps and self._fault is None and self.is_open
 
     # -- reading
-
-    @property
-    def _is_between(self) -> bool:
-        """Whether the next byte begins a chunk."""
-        return self._chunked and not (self._left or self._ends or self._data or self._in_trailer)
 
     def _read_head(self, data: bytes) -> None:
         data = self._data + data
@@ -455,13 +454,6 @@ def _size_of(number: bytes) -> int:
         return int(number, 16)
     except ValueError:
         return -1
-
-
-def _only_chunk(data: bytes) -> int:
-    """Return the size of the content of `data` if it is exactly one chunk, and not the last one; else 0."""
-    end = data.find(b"\r\n", 0, 10)
-    size = _size_of(data[:end]) if end > 0 else 0
-    return size if size > 0 and len(data) == end + size + 4 and data[-2:] == b"\r\n" else 0
 
 
 def request_head(url: str, path: str, headers: dict[str, str], size: int) -> bytes:
