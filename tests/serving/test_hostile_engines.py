@@ -142,6 +142,14 @@ REFUSALS = {
     "500": status(500),
     "503": status(503),
     "404": status(404),
+    "401": status(401),
+    "400": status(400),
+    "204": status(204, body=b""),
+    "307": status(307, "Location: http://127.0.0.1:1/"),
+    "529": status(529),
+    "a page": status(200, "Content-Type: text/html", body=b"<html>sign in</html>"),
+    "nothing": status(200, "Content-Type: application/json", body=b"{}"),
+    "only done": events(DONE),
     "429": status(429),
     "429 with Retry-After": status(429, "Retry-After: 1"),
     "error event": events(b'data: {"error":{"message":"dead","code":500}}\n\n', DONE),
@@ -187,6 +195,34 @@ def test_a_refusal_of_everybody_is_passed_on_and_sends_nobody_to_rest():
                 code, data = await stream(client, base)
                 assert (code, data) == (500, b'{"error":{"message":"no"}}')
             assert sum(engine.count for engine in engines) == 4 * (1 + router.options.retries)
+            assert all(w.health is Health.UP for w in router.fleet.groups["g"].workers)
+            await becomes(lambda: is_empty(router))
+
+    run(check())
+
+
+@pytest.mark.parametrize(
+    ("answer", "seen"),
+    [
+        (status(400), (400, b'{"error":{"message":"no"}}', 2)),
+        (status(401), (401, b'{"error":{"message":"no"}}', 3)),
+        (status(200, body=b'{"error":{"message":"no"}}'), (200, b'{"error":{"message":"no"}}', 3)),
+        (status(200, body=b"<html>"), (502, b"sent no answer", 3)),
+        (status(307), (502, b"answered 307", 3)),
+        (events(DONE), (200, DONE, 3)),
+    ],
+)
+def test_what_all_say_reaches_the_client(answer, seen):
+    """A fault that is found with the request is heard from two engines, others from all; nobody rests."""
+    code, words, attempts = seen
+
+    async def check():
+        engines = [Raw(answer), Raw(answer), Raw(answer)]
+        async with fleet(engines, retries=9) as (router, client, base):
+            told, data = await stream(client, base)
+            assert told == code
+            assert words in data
+            assert sum(engine.count for engine in engines) == attempts
             assert all(w.health is Health.UP for w in router.fleet.groups["g"].workers)
             await becomes(lambda: is_empty(router))
 

@@ -163,17 +163,22 @@ def test_a_prefiller_that_fails_is_asked_again_or_another_is(fault):
     run(check())
 
 
-@pytest.mark.parametrize("fault", ["reset", 500, 429])
+@pytest.mark.parametrize("fault", ["reset", 500, 429, 401, 404, 400])
 def test_a_bad_prefiller_of_two_fails_nobody(fault):
     """It holds nothing, so it would be chosen again and again: another try is made at the other one."""
 
     async def check():
         decode, bad, good = Engine(), prefiller(), prefiller()
-        async with fleet([decode], prefillers=[bad, good], retries=1, failures=99) as (router, client, base):
+        async with fleet([decode], prefillers=[bad, good], retries=1, failures=99, retry_seconds=1.0) as (
+            router,
+            client,
+            base,
+        ):
             bad.faults = [fault] * 100
             for _ in range(10):
                 assert (await stream(client, base))[0] == 200
             assert (len(good.requests), len(decode.requests)) == (10, 10)
+            assert len(bad.requests) <= 3, "it rests"
             await becomes(lambda: is_empty(router))
 
     run(check())

@@ -157,6 +157,11 @@ class EventCounter:
         self._held, self._size = [], 0
         return data
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the stream has ended with nothing in it."""
+        return self.done and self.events == 1
+
     def take_rest(self) -> bytes:
         """Return the bytes of an event that has no empty line behind it, at the end of a stream that is whole."""
         rest, self._held, self._size, self._tail = b"".join(self._held), [], 0, b""

@@ -73,6 +73,6 @@ class Flow:
                 self._router.dispatcher.wake()  # a step may have ended
         if counter.prompt_tokens is not None and tracker.estimated:
             self._router.counted(job, counter.prompt_tokens)
-        if counter.done and not counter.error:
+        if counter.done and not (counter.error or counter.is_empty):
             self._router.finished(job, self._attempt)
         return data

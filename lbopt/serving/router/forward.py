@@ -43,10 +43,10 @@ _HOP = frozenset(
 _NOT_TO_ENGINES = _HOP | {"x-data-parallel-rank", HEADER.lower(), KEY_HEADER.lower()}
 #: What an engine says of experts is for the router.
 _NOT_TO_CLIENTS = _HOP | {HEADER.lower()}
-#: Answers of an engine, or of what stands before it, by which it refuses what another engine may take, or the same one
-#: later; what it has not, it will not have later.
-_LATER = frozenset({408, 429, 500, 502, 503, 504})
-_ELSEWHERE = _LATER | {404}
+#: Answers of an engine, or of what stands before it, after which the same engine may take the request later.
+_LATER = frozenset({408, 429, 500, 502, 503, 504, 529})
+#: Answers that find fault with the request: one other engine is asked whether it finds so, too.
+OF_REQUEST = frozenset({400, 413, 422})
 #: Bytes that a client has not taken yet, above which the engine is not read: where transports say that they are full.
 _MOST_UNSENT = 2**16
 #: Seconds in which an engine has to end its answer behind ``[DONE]``; then its connection is closed.
@@ -152,10 +152,10 @@ class Attempt:
                 wire = await router.wires.open(endpoint.address.url, fresh=True)  # the engine had closed the old one
                 head = await wire.ask(request, body)
             body = b""  # the job holds it as long as it may be sent again
-            if head.status in _ELSEWHERE:
-                asked = asked_rest(head.get("retry-after"), head.get("date"))
-                if self._is_refused(f"answered {head.status}", asked, later=head.status in _LATER):
-                    return Result.AGAIN
+            endpoint.last_heard = router.now()
+            endpoint.breaker.succeed()
+            if head.status != 200 and self._is_refused(f"answered {head.status}", head):
+                return Result.AGAIN
             if router.signatures is not None and head.status == 200:
                 router.signatures.heard(job, head.get(HEADER.lower()))
             if head.status == 200 and head.get("content-type").lower().startswith("text/event-stream"):
@@ -168,27 +168,24 @@ class Attempt:
             if wire is not None:
                 router.wires.give_back(wire)
 
-    def _is_refused(self, why: str, asked: float = 0.0, *, later: bool = False) -> bool:
-        """Note that the engine refuses what another one may take.
+    def _is_refused(self, why: str, head: Head, status: int = 0) -> bool:
+        """Note that the engine refuses what another one may take; returns whether another attempt is to be made.
 
         Parameters
         ----------
-        why
-            What the engine did.
-        asked
-            Seconds of Retry-After; 0 = none.
-        later
-            Whether the same engine may take it later.
-
-        Returns
-        -------
-        bool
-            Whether another attempt is to be made.
+        why, head
+            What the engine did, and the head of its answer.
+        status
+            The status that would have said so; 0 = that of the head does.
         """
-        router, job = self._router, self._job
+        router, job, status = self._router, self._job, status or head.status
         self.why = f"worker {self._endpoint.address.name} {why}"
-        job.tried[self._endpoint.mirror] = asked
-        return job.begun is None and router.may_retry(job) and (later or router.has_untried(job))
+        job.tried[self._endpoint.mirror] = asked_rest(head.get("retry-after"), head.get("date"))
+        if job.begun is not None or not router.may_retry(job):
+            return False
+        if status in OF_REQUEST and len(job.tried) > 1:
+            return False
+        return status in _LATER or router.has_untried(job)
 
     def _fault(self, why: str) -> Result:
         """Note a fault of the engine or of the connection to it."""
@@ -201,15 +198,23 @@ class Attempt:
     async def _whole(self, wire: Wire, head: Head) -> Result:
         """Pass on an answer that is not a stream."""
         router, job = self._router, self._job
+        if job.begun is not None:
+            return await self._broken(f"answered {head.status}")
         body = await self._collected(wire)
         if body is None:
             router.failed(job)
             return Result.ANSWERED
-        self._read_usage(body)
-        if head.status < 400:
+        if head.status == 200 and b'"choices"' in body:
+            router.taken(job, self._endpoint)
+            self._read_usage(body)
             router.finished(job, self._attempt)
         else:
+            if head.status == 200 and self._is_refused("sent no answer", head):
+                return Result.AGAIN
             router.failed(job)
+            if 300 <= head.status < 400 or (head.status < 300 and b'"error"' not in body):
+                self.answer = refuse(502, self.why, "upstream_error")
+                return Result.ANSWERED
         job.heard_at = 0.0
         self.answer = answer = await self._begin(head, len(body))
         for begin in range(0, len(body), _PIECE):
@@ -262,11 +267,15 @@ class Attempt:
         try:
             while data := await wire.piece():
                 data = flow.take(data)
-                if flow.counter.error and answer is None and self._is_refused("answered with an error", later=True):
-                    return Result.AGAIN  # as with status 500
+                if answer is None and flow.counter.error and self._is_refused("answered with an error", head, 500):
+                    return Result.AGAIN
+                if answer is None and flow.counter.is_empty and self._is_refused("sent no answer", head):
+                    return Result.AGAIN
                 if data:
                     if answer is None:
                         answer = await self._begin(head)
+                        if not (flow.counter.error or flow.counter.is_empty):
+                            router.taken(job, self._endpoint)
                     await self._write(answer, data)
                 if flow.is_over:
                     break
@@ -373,8 +382,6 @@ class Attempt:
             self._job.share.give(len(self._job.body))
         self._job.body = b""  # no other attempt will need it
         self._job.write_began = 0.0
-        if head.status not in _ELSEWHERE:
-            self._router.taken(self._job, self._endpoint)
         return answer
 
     def _recomputed(self) -> Result:

@@ -116,7 +116,7 @@ class RouterOptions:
     ttl: float = 120.0
     age_bound: float = 10.0
     max_waiting: int = 1024
-    retries: int = 3
+    retries: int = 5
     retry_seconds: float = 0.05
     retry_cap: float = 2.0
     connect_seconds: float = 5.0

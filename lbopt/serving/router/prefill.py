@@ -18,11 +18,11 @@ import msgspec
 from aiohttp import web
 
 from lbopt.serving.router.answers import over_budget, refuse
-from lbopt.serving.router.breaker import Breaker, delay
+from lbopt.serving.router.breaker import Breaker, Rest, delay
 from lbopt.serving.router.budget import OverBudgetError
 from lbopt.serving.router.connectors import Connector, make_connector
 from lbopt.serving.router.fleet_file import PrefillerPlan
-from lbopt.serving.router.forward import FAULTS, headers_for_client, read_whole
+from lbopt.serving.router.forward import FAULTS, OF_REQUEST, headers_for_client, read_whole
 from lbopt.serving.router.job import Job, Stop
 from lbopt.serving.router.scrape import of_rank
 from lbopt.serving.router.usage import read_answer, usage_of
@@ -43,12 +43,14 @@ class PrefillHop:
         self._plans: dict[Prefiller, PrefillerPlan] = {}
         self._connectors: dict[Prefiller, Connector] = {}
         self._breakers: dict[Prefiller, Breaker] = {}
+        self._rests: dict[Prefiller, Rest] = {}
         self._by_model: dict[str, list[Prefiller]] = {}
         for plan in router.plan.prefillers:
             prefiller = router.fleet.add_prefiller(plan.name, plan.threshold, plan.most)
             self._plans[prefiller] = plan
             self._connectors[prefiller] = make_connector(plan.connector)
             self._breakers[prefiller] = Breaker(router.options.failures)
+            self._rests[prefiller] = Rest(router.options.retry_seconds, router.options.retry_cap)
             self._by_model.setdefault(plan.model, []).append(prefiller)
         self._turns: dict[str, asyncio.Lock] = {model: asyncio.Lock() for model in self._by_model}
         self._room = asyncio.Event()
@@ -95,14 +97,33 @@ class PrefillHop:
                 self._room.set()
                 raise
             if why is None:
+                if refused is None:
+                    self._taken(model, prefiller, tried)
                 return refused
             router.fleet.prefill_failed(tracker)
             self._room.set()
             tried.append(prefiller)
+            has_untried = any(p.takes_more and p not in tried for p in self._by_model[model])
+            if refused is not None and (not has_untried or (refused.status in OF_REQUEST and len(tried) > 1)):
+                return refused
             if len(tried) > router.options.retries:
                 return refuse(502, why, "upstream_error")
             router.metrics.retries += 1
-            await asyncio.sleep(delay(len(tried), router.options.retry_seconds, router.options.retry_cap))
+            if not has_untried:
+                await asyncio.sleep(delay(len(tried), router.options.retry_seconds, router.options.retry_cap))
+
+    def _taken(self, model: str, taker: Prefiller, refusers: list[Prefiller]) -> None:
+        """Note that a prefiller took a prompt: those that refused it before are to blame, and rest."""
+        self._rests[taker].end()
+        for prefiller in set(refusers) - {taker}:
+            if any(other.is_open and not other.is_resting for other in self._by_model[model] if other is not prefiller):
+                prefiller.is_resting = True
+                seconds = self._rests[prefiller].refuse(0.0)
+                asyncio.get_running_loop().call_later(seconds, self._rested, prefiller)
+
+    def _rested(self, prefiller: Prefiller) -> None:
+        prefiller.is_resting = False
+        self._room.set()
 
     def _note_fault(self, prefiller: Prefiller) -> None:
         """Note that a prefiller gave no answer; after some in a row it gets no prompt until its metrics are read."""
@@ -142,7 +163,8 @@ class PrefillHop:
                     return None, f"prefiller {prefiller.name} answered {answer.status}"
                 if answer.status != 200:
                     kept = [pair for pair in headers_for_client(answer.headers.items()) if is_fit(*pair)]
-                    return web.Response(status=answer.status, body=text, headers=kept), None
+                    refused = web.Response(status=answer.status, body=text, headers=kept)
+                    return refused, f"prefiller {prefiller.name} answered {answer.status}"
         except OverBudgetError:
             router.metrics.refused["held_bytes"] += 1
             return over_budget(), None

@@ -271,8 +271,6 @@ class Router:
 
     def taken(self, job: Job, endpoint: Endpoint) -> None:
         """Note that an engine took a request: those that refused it before are to blame, and rest."""
-        endpoint.last_heard = self.now()
-        endpoint.breaker.succeed()
         for worker, asked in job.tried.items():
             refuser = self.endpoints.get(worker)
             if refuser is not None and refuser is not endpoint:

@@ -27,7 +27,7 @@ class Prefiller:
         Requests that may hold blocks there at once; None = any number.
     """
 
-    __slots__ = ("blocks", "holders", "is_open", "most", "name", "payload", "share", "threshold")
+    __slots__ = ("blocks", "holders", "is_open", "is_resting", "most", "name", "payload", "share", "threshold")
 
     def __init__(self, name: str, threshold: float = DEFAULT_THRESHOLD, most: int | None = None) -> None:
         self.name = name
@@ -35,6 +35,7 @@ class Prefiller:
         self.most = most
         self.share = 1.0  # nobody has read its metrics yet
         self.is_open = True
+        self.is_resting = False  # it refused what another one took
         self.holders: dict[int, RequestTracker] = {}
         self.blocks = 0
         self.payload: object = None
@@ -46,7 +47,8 @@ class Prefiller:
     @property
     def takes_more(self) -> bool:
         """Whether a new prompt may be sent."""
-        return self.is_open and self.share < self.threshold and (self.most is None or len(self.holders) < self.most)
+        is_up = self.is_open and not self.is_resting
+        return is_up and self.share < self.threshold and (self.most is None or len(self.holders) < self.most)
 
     def hold(self, tracker: RequestTracker, blocks: int) -> None:
         """Let a request hold blocks here."""
