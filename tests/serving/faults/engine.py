@@ -20,7 +20,7 @@ from typing import Any
 #: What an engine can have; `none` is one that has nothing.
 FAULTS = (
     *("none", "reset-before-head", "reset-before-body", "reset-after-event", "reset-in-event", "garbage"),
-    *("500", "503", "429", "429-retry-after", "slow", "every-other", "usage"),
+    *("401", "500", "503", "429", "429-retry-after", "slow", "every-other", "page", "nothing", "usage"),
 )
 #: Seconds before the first byte of a slow one, and what `Retry-After` says.
 SLOW, RETRY_AFTER = 3.0, 2
@@ -122,6 +122,13 @@ class HostileEngine:
         if fault == "garbage":
             writer.write(_GARBAGE)
             return False
+        if fault == "page":
+            writer.write(_whole(200, b"<html>sign in</html>", kind="text/html"))
+            return True
+        if fault == "nothing":
+            done = _whole(200, b"data: [DONE]\n\n", kind="text/event-stream")
+            writer.write(done if ask.get("stream") else _whole(200, b"{}"))
+            return True
         if fault[:3].isdigit() or (fault == "every-other" and self.asked % 2):
             more = f"Retry-After: {RETRY_AFTER}\r\n" if fault == "429-retry-after" else ""
             status = 500 if fault == "every-other" else int(fault[:3])

@@ -64,6 +64,9 @@ ROWS = (
     Row("first byte after 3 s", "slow", whole=True),
     Row("500 every other time", "every-other", whole=True),
     Row("500 every other time, all three", "every-other", everywhere=True),
+    Row("401: the key of another", "401", whole=True),
+    Row("a page instead of an answer", "page", whole=True),
+    Row("[DONE] alone, or {}", "nothing", whole=True),
     Row("usage of 10^30 tokens once", "usage", whole=True),
     Row("SIGKILL of an engine", signals=((0.0, signal.SIGKILL),), spacing=0.02),
     Row(
