@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.serving.faults.client import ask, get
+from tests.serving.faults.engine import FAULTS
 from tests.serving.faults.routers import Column, engine, router
 from tests.serving.faults.rows import Row
 from tests.serving.faults.verdict import BAD, CUT, HUNG, NO_ROUTER, WHOLE
@@ -71,9 +73,22 @@ async def measure(row: Row, column: Column) -> Account:
         urls = [url for _, url in engines]
         running, url = await stack.enter_async_context(router(column, urls, folder))
         victim = running if row.to_router else engines[0][0]
+        changing = asyncio.ensure_future(change([one for one, _ in engines])) if row.changes else None
         account = await clients(row, url, victim.send_signal)
+        if changing is not None:
+            changing.cancel()
         await settle(account, url, urls, ours=column.ours)
         return account
+
+
+async def change(engines: list[asyncio.subprocess.Process]) -> None:
+    """Give one engine after another another fault, or none, for ever; the same ones before every router."""
+    rng, faults = random.Random(1), [fault for fault in FAULTS if fault != "usage"]
+    while True:
+        await asyncio.sleep(rng.uniform(0.05, 0.5))
+        pipe = rng.choice(engines).stdin
+        assert pipe is not None
+        pipe.write(f"{rng.choice([*faults, *['none'] * len(faults)])}\n".encode())
 
 
 async def clients(row: Row, url: str, send_signal: Callable[[int], None]) -> Account:
@@ -97,7 +112,7 @@ async def clients(row: Row, url: str, send_signal: Callable[[int], None]) -> Acc
             if number == row.requests // 3:
                 is_signalled.set()
             began = loop.time()
-            found = await ask(url, number, row.tokens, row.patience, goes=row.goes)
+            found = await ask(url, number, row.tokens, row.patience, goes=bool(row.goes) and number % row.goes == 0)
             account.kinds[_seen_by(row, found)] += 1
             account.slowest = max(account.slowest, loop.time() - began)
 

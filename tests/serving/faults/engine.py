@@ -1,8 +1,8 @@
 """An engine that speaks OpenAI's API over a raw socket and has one fault.
 
-`python -m tests.serving.faults.engine FAULT SPACING` prints its address, answers until its standard input closes, and
-imports nothing but the standard library, so that it is there within a tenth of a second. Its health and its metrics
-are always fine: a router has to find out from answers.
+`python -m tests.serving.faults.engine FAULT SPACING` prints its address and answers until its standard input closes; a
+line there is another fault. It imports nothing but the standard library, so that it is there within a tenth of a
+second. Its health and its metrics are always fine: a router has to find out from answers.
 """
 
 from __future__ import annotations
@@ -205,7 +205,8 @@ async def _main(fault: str, spacing: float) -> None:
     loop = asyncio.get_running_loop()
     engine = await HostileEngine(fault, spacing).start()
     print(engine.url, flush=True)
-    await loop.run_in_executor(None, sys.stdin.buffer.read)
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        engine.fault = line.strip()
 
 
 if __name__ == "__main__":

@@ -29,7 +29,9 @@ class Row:
     patience
         Seconds that a client waits for its whole answer.
     goes
-        Whether clients go before they have it.
+        Every so-manieth client goes before it has it; 0 = none.
+    changes
+        Whether each engine has another fault every second or so, half of the time none.
     """
 
     name: str
@@ -43,7 +45,8 @@ class Row:
     tokens: int = 8
     spacing: float = 0.005
     patience: float = 10.0
-    goes: bool = False
+    goes: int = 0
+    changes: bool = False
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -77,5 +80,6 @@ ROWS = (
     ),
     Row("SIGTERM of the router", signals=((0.0, signal.SIGTERM),), to_router=True, at_once=20, tokens=25, spacing=0.02),
     Row("SIGKILL of the router", signals=((0.0, signal.SIGKILL),), to_router=True, at_once=20, tokens=25, spacing=0.02),
-    Row("1,000 clients that go", requests=1000, at_once=50, tokens=400, spacing=0.025, goes=True),
+    Row("1,000 clients, faults that change", requests=1000, at_once=20, patience=20.0, goes=10, changes=True),
+    Row("1,000 clients that go", requests=1000, at_once=50, tokens=400, spacing=0.025, goes=1),
 )
