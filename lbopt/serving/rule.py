@@ -7,7 +7,9 @@ of events it decides as in the simulator. `decide` places what waits in a pool; 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from functools import cached_property, partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +26,7 @@ from lbopt.kernels.routing.codes import (
     IQR,
     KEEPING_BOOKS,
 )
-from lbopt.kernels.routing.state import parameters_of, turn_of
+from lbopt.kernels.routing.state import PARAMETERS, parameters_of, turn_of
 from lbopt.model import Trace
 from lbopt.policies import ActiveRequests, CompiledPolicy, DecidingPolicy, Memory, Policy, foresight_of
 from lbopt.policies.eldr import FittedGuide
@@ -80,6 +82,7 @@ class LiveRule:
         self._slots = slots
         self._kv_capacity = None if isinstance(policy, CompiledPolicy) else kv_capacity  # these look at their own
         self._turn = turn_of(0)
+        self._turn_of = 0  # so many workers
         self.locality: LocalityRule | None = None
         self._forecasts = None if foresight_of(policy) is None else _Forecasts(policy, training)
         if isinstance(policy, CompiledPolicy):
@@ -108,7 +111,7 @@ class LiveRule:
     @turn.setter
     def turn(self, worker: int) -> None:
         """Let such rules go on at this worker."""
-        self._turn.next_worker = worker
+        self._turn.next_worker, self._turn_of = worker, 0
 
     @property
     def forecasting(self) -> Forecasting | None:
@@ -134,23 +137,17 @@ class LiveRule:
         InfeasibleDecisionError
             Where a policy in Python breaks a rule.
         """
-        seen = sight.observation
         if isinstance(self.policy, CompiledPolicy):
-            from lbopt.kernels.routing.decide import decide
-
-            self._turn.next_worker %= len(sight.workers)
-            count = seen.sizes.size
-            choice = np.full(count, -1, dtype=np.int64)
-            reach = decide(
-                self._code,
-                self._parameters,
-                seen.loads.copy(),
-                seen.free_slots.copy(),
-                seen.running.copy(),
+            self._fit_turn(len(sight.workers))
+            count = len(sight.waiting)
+            sizes, waited = sight.ints("sizes", "waited")
+            choice = np.zeros(count, dtype=np.int64) - 1
+            reach = self._decide(
+                *sight.ints("loads", "free_slots", "running"),
                 self._books(sight),
                 np.arange(count),
-                seen.sizes.copy(),
-                -seen.waited,  # revealed that many steps before "step 0"
+                sizes,
+                -waited,  # revealed that many steps before "step 0"
                 0,
                 self._uniforms(sight),
                 self._turn,
@@ -161,8 +158,8 @@ class LiveRule:
         assert isinstance(self.policy, DecidingPolicy)
         from lbopt.simulator.legality import refuse_infeasible  # with the simulator, which compiled rules do without
 
-        decision = np.asarray(self.policy.decide(seen))
-        refuse_infeasible(self.name, seen, decision)
+        decision = np.asarray(self.policy.decide(sight.observation))
+        refuse_infeasible(self.name, sight.observation, decision)
         return decision.astype(np.int64)
 
     def bind(self, sight: Sight) -> WorkerMirror | None:
@@ -173,7 +170,6 @@ class LiveRule:
         InfeasibleDecisionError
             Where a policy in Python breaks a rule.
         """
-        seen = sight.observation
         if self.locality is not None:
             worker = self.locality.choose(sight.workers, sight.waiting[0].signature)
         elif isinstance(self.policy, CompiledPolicy):
@@ -182,17 +178,17 @@ class LiveRule:
             assert isinstance(self.policy, DecidingPolicy)
             from lbopt.simulator.legality import bound_worker
 
-            worker = bound_worker(self.name, seen, np.asarray(self.policy.decide(seen)))
+            worker = bound_worker(self.name, sight.observation, np.asarray(self.policy.decide(sight.observation)))
         return sight.workers[worker] if worker >= 0 else None
 
     def _bound_by_kernel(self, sight: Sight) -> int:
         from lbopt.kernels.routing import bypass, fifo, iqr, least_score
 
-        seen = sight.observation
-        fleet = (seen.loads.copy(), seen.running.copy(), seen.queued.copy(), seen.queued_tokens.copy())
-        self._turn.next_worker %= len(sight.workers)
+        load, running, queued, queued_tokens = sight.ints("loads", "running", "queued", "queued_tokens")
+        fleet = (load, running, queued, queued_tokens)
+        self._fit_turn(len(sight.workers))
         if self._code == BR_0_BYPASS:
-            return int(bypass.bind_bypassing(self._parameters, self._slots, int(seen.sizes[0]), *fleet))
+            return int(bypass.bind_bypassing(self._parameters, self._slots, sight.waiting[0].prompt, *fleet))
         if self._code == IQR:
             return int(iqr.bind_iqr(self._parameters, *fleet))
         if self._code >= FIRST_BY_SCORE:
@@ -204,6 +200,22 @@ class LiveRule:
                 )
             )
         return int(fifo.bind(self._code, 0, *fleet, self._uniforms(sight), self._turn))
+
+    @cached_property
+    def _decide(self) -> Callable[..., int]:
+        """The kernel of pooled rules with its first arguments; imported on use, when the process has chosen how."""
+        from lbopt.kernels.routing.decide import decide
+
+        is_compiled = hasattr(decide, "py_func")
+        names = PARAMETERS.names or ()  # Python reads a field of a record ten times as slowly as an attribute
+        plain = SimpleNamespace(**{name: int(getattr(self._parameters, name)) for name in names})
+        return partial(decide, self._code, self._parameters if is_compiled else plain)
+
+    def _fit_turn(self, num_workers: int) -> None:
+        """Let the turn be that of a worker, where their number has changed."""
+        if num_workers != self._turn_of:
+            self._turn_of = num_workers
+            self._turn.next_worker %= num_workers
 
     def _uniforms(self, sight: Sight) -> NDArray[np.float64]:
         return sight.draws if self.draws else np.zeros((0, 2))
@@ -275,10 +287,10 @@ def warm_rule(rule: LiveRule, num_workers: int, slots: int) -> None:
         fleet.dispatched(waiting[0], group.workers[0], 0.0)
         sight = rule.see(group, waiting[1:], 0.0)
         rule.decide(sight)
-        if sight.observation.memory is not None:  # and where memory decides: 50 blocks, of which 700 tokens need 45
+        if sight.fields["memory"] is not None:  # and where memory decides: 50 blocks, of which 700 tokens need 45
             full = np.full(len(sight.workers), 50, dtype=np.int64)
-            scarce = replace(sight.observation, memory=Memory(BLOCK, full, full // 10))
-            rule.decide(sight._replace(observation=scarce))
+            scarce = sight.fields | {"memory": Memory(BLOCK, full, full // 10)}
+            rule.decide(Sight(scarce, sight.workers, sight.waiting))
     rule.turn = turn
 
 

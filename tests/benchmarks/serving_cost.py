@@ -9,9 +9,9 @@ through the router in turn. With ``--open 2000`` also so many streams at once th
 
 Engine, router and load are processes of their own; the CPU of each is read from the system. Two cases: 64 chunks 20 ms
 apart, and a prompt of 220 KB answered by one chunk. The baseline is a proxy of some thirty lines on the same libraries
-that counts nothing and places in turn. Other routers are measured where their programs are installed:
-``--router NAME=COMMAND``, in which {port}, {other}, {a}, {b}, {c} and {fleet} stand for its port, another one, the engines'
-addresses, and a fleet file of lbopt.
+that counts nothing and places in turn. Other routers are measured where their programs are
+installed: ``--router NAME=COMMAND``, in which {port}, {other}, {a}, {b}, {c} and {fleet} stand for its port, another
+one, the engines' addresses, and a fleet file of lbopt.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ decoding) makes it run ahead by that factor, and with it the age bounds that are
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,22 +29,34 @@ WATERMARK = 0.01
 Forecasting = Callable[[ActiveRequests, NDArray[np.int64], NDArray[np.int64]], Forecast]
 
 
-class Sight(NamedTuple):
+class Sight:
     """What a rule is shown, with who stands behind each number.
 
     Parameters
     ----------
-    observation
-        The workers and the waiting requests.
+    fields
+        Of the observation, by name; arrays as lists.
     workers
         The worker of each number.
     waiting
         The request of each position.
     """
 
-    observation: Observation
-    workers: Sequence[WorkerMirror]
-    waiting: Sequence[RequestTracker]
+    def __init__(
+        self, fields: dict[str, Any], workers: Sequence[WorkerMirror], waiting: Sequence[RequestTracker]
+    ) -> None:
+        self.fields = fields
+        self.workers = workers
+        self.waiting = waiting
+
+    @cached_property
+    def observation(self) -> Observation:
+        """The workers and the waiting requests; a rule that is a kernel does without, since to make it takes longer."""
+        return Observation(**self.fields)
+
+    def ints(self, *names: str) -> list[NDArray[np.int64]]:
+        """Return fields as arrays that may be changed, int64 (G,) or (n,)."""
+        return [np.array(self.fields[name], dtype=np.int64) for name in names]
 
     @property
     def draws(self) -> NDArray[np.float64]:
@@ -137,7 +150,9 @@ class BarrierGroup:
             active = _active(workers)
             numbers, sizes = np.array([(t.number, t.prompt) for t in trackers], dtype=np.int64).reshape(-1, 2).T
             forecast = forecasting(active, numbers.copy(), sizes.copy())
-        columns: dict[str, Any] = {  # the observation makes arrays of them
+        fields: dict[str, Any] = {
+            "step": step,
+            "clock": at,
             "loads": [worker.load for worker in workers],
             "free_slots": [worker.free_slots for worker in workers],
             "running": [len(worker.running) for worker in workers],
@@ -146,17 +161,12 @@ class BarrierGroup:
             "sizes": [tracker.prompt for tracker in trackers],
             "waited": [step - tracker.revealed[place] for tracker in trackers],
             "requests": [tracker.number for tracker in trackers],
+            "active": active,
+            "forecast": forecast,
+            "memory": None if kv_capacity is None else _memory(workers, kv_capacity),
+            "is_open": None if all(w.is_open for w in workers) else np.array([w.is_open for w in workers], np.bool_),
         }
-        observation = Observation(
-            step=step,
-            clock=at,
-            **columns,
-            active=active,
-            forecast=forecast,
-            memory=None if kv_capacity is None else _memory(workers, kv_capacity),
-            is_open=None if all(w.is_open for w in workers) else np.array([w.is_open for w in workers], dtype=np.bool_),
-        )
-        return Sight(observation, workers, trackers)
+        return Sight(fields, workers, trackers)
 
 
 def chosen(sight: Sight, decision: NDArray[np.int64]) -> list[Dispatch]:
