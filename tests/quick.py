@@ -42,7 +42,7 @@ def tests_of(names: list[str]) -> list[str]:
         path = Path(name)
         if name in texts:
             chosen.add(name)
-        elif path.suffix == ".py" and path.parts[0] in ("lbopt", "tests"):
+        elif path.suffix == ".py" and path.parts[0] in ("lbopt", "tests", "tools"):
             module = dotted(name).removeprefix("tests.")
             package, _, last = module.rpartition(".")
             phrases = (f"{module} import", f"import {module}", f"from {package} import {last}")

@@ -6,7 +6,7 @@
         entry = library.load(name)
         print(name, entry.problem, entry.best, entry.bound)
 
-The problems come from the recipes in `recipes/`; ``python -m lbopt.studies.library`` writes what is known of them.
+``python -m tools.library`` of a checkout draws the problems from their recipes and writes what is known of them.
 Beside them are whole small runs that are bad for a rule: `run_names` and `load_run`, see `runs`.
 """
 

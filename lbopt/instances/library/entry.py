@@ -26,7 +26,7 @@ class Origin:
     Parameters
     ----------
     recipe
-        Module in `lbopt.instances.library.recipes` that makes it.
+        Module in `tools/library/recipes` that makes it.
     source
         Generator, paper or search, as a sentence.
     seed

@@ -1,6 +1,6 @@
 """Whole small runs of the library: each is the worst found for a rule, with what the rule pays and the optimum.
 
-They are the class `run`. Their lines in `recipes/runs.json` have the search that found them; a run is a trace and a
+They are the class `run`. Their lines in `data/runs.json` have the search that found them; a run is a trace and a
 fleet, so it is no `Entry`, which is one step problem.
 """
 
@@ -124,5 +124,5 @@ def read_runs(text: str, source: str) -> list[StoredRun]:
 
 @cache
 def _stored() -> dict[str, StoredRun]:
-    text = files("lbopt.instances.library.recipes").joinpath("runs.json").read_text(encoding="utf-8")
+    text = files("lbopt.instances.library").joinpath("data", "runs.json").read_text(encoding="utf-8")
     return {run.name: run for run in read_runs(text, "runs.json")}

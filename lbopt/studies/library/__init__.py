@@ -1,10 +1,25 @@
-"""The upkeep of the instance library: draw its problems, solve them, and never forget what was known.
+"""How a solver fares against the instance library, and the search for runs that are bad for a rule.
 
-``python -m lbopt.studies.library`` does it for the whole library. `lbopt.instances.library` only holds and reads;
-solving belongs here because instances and solvers do not know each other.
+`lbopt.instances.library` only holds and reads; solving belongs here because instances and solvers do not know each
+other. What builds the library and keeps it up is no part of the package: ``python -m tools.library`` of a checkout.
 """
 
-from lbopt.studies.library.attempts import Attempt, attempt, compared, result_text
-from lbopt.studies.library.building import build
+from lbopt.studies.library.attempts import (
+    CERTIFICATE_SECONDS,
+    Attempt,
+    attempt,
+    certificate_within,
+    compared,
+    contradiction_of,
+    result_text,
+)
 
-__all__ = ["Attempt", "attempt", "build", "compared", "result_text"]
+__all__ = [
+    "CERTIFICATE_SECONDS",
+    "Attempt",
+    "attempt",
+    "certificate_within",
+    "compared",
+    "contradiction_of",
+    "result_text",
+]

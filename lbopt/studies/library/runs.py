@@ -1,6 +1,6 @@
 """Whole small runs that are bad for a rule: how the rule fares in one, the search for the worst, and what was found.
 
-``lbopt library search`` searches and writes what the packaged ``recipes/runs.json`` holds. Every rule runs without
+``lbopt library search`` searches and writes what the packaged ``data/runs.json`` holds. Every rule runs without
 training; rules that draw random numbers do it with seed 0. A search begins with a few traps and with what the rules
 before it were found to be bad at, so that what fools one rule is tried on all.
 """

@@ -8,9 +8,9 @@ from naive.objective import brute_force
 
 from lbopt import InputError
 from lbopt.instances import library
-from lbopt.instances.library.recipes import RECIPES
 from lbopt.solvers import recount
 from lbopt.solvers.certificates import Certificate, check
+from tools.library.recipes import RECIPES
 
 NAMES = library.names()
 

@@ -1,6 +1,6 @@
 """Small problems that are bad for a rule, a bound or a search, found by hill climbing from random starts.
 
-``python -m lbopt.studies.library.adversarial`` searches and writes `recipes/adversarial.json` of the library. A climb
+``python -m tools.library.adversarial`` searches and writes `recipes/adversarial.json` of the library. A climb
 changes one number at a time and keeps what does not lower the score; after many changes in vain it starts afresh.
 
 Scores, where the optimum comes from the exact search and must be proved:
@@ -24,16 +24,15 @@ from typing import Any
 import numpy as np
 
 from lbopt.files import read_json
-from lbopt.instances.library import recipes
 from lbopt.model import StepProblem, barrier_total, check_assignment, objective
 from lbopt.model.integers import IntArray
 from lbopt.policies import make_policy
 from lbopt.policies.decide import decide
 from lbopt.policies.observation import Observation
 from lbopt.solvers import Result, elementary_bound, greedy_assignment, solve
-from lbopt.studies.library.effort import effort
-from lbopt.studies.library.pattern_bound import pattern_bound
 from lbopt.whole_file import write_file
+from tools.library.effort import effort
+from tools.library.pattern_bound import pattern_bound
 
 #: Seconds for an optimum; a problem that needs longer has no score. Far above what these sizes usually need, so that
 #: machines seldom disagree.
@@ -178,9 +177,9 @@ def found(search: Search) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Search and write; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m lbopt.studies.library.adversarial", description=__doc__)
-    default = Path(recipes.__file__).with_name("adversarial.json")
-    parser.add_argument("--out", type=Path, default=default, help="file to write (default: into the package)")
+    parser = argparse.ArgumentParser(prog="python -m tools.library.adversarial", description=__doc__)
+    default = Path(__file__).parent / "recipes" / "adversarial.json"
+    parser.add_argument("--out", type=Path, default=default, help="file to write (default: the recipes')")
     parser.add_argument("--again", action="store_true", help="also repeat the searches that the file has")
     options = parser.parse_args(arguments)
     before = read_json(options.out) if options.out.is_file() and not options.again else []

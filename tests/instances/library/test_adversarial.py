@@ -10,12 +10,12 @@ from solvers.small_problems import naive_optimum
 
 from lbopt import InputError, StepProblem, solve
 from lbopt.instances import library
-from lbopt.instances.library.recipes.hard_steps import WALKS
-from lbopt.studies.library import adversarial
-from lbopt.studies.library.adversarial import SEARCHES, climb, found, score
-from lbopt.studies.library.effort import effort
-from lbopt.studies.library.hardest_steps import hardest_step
-from lbopt.studies.library.pattern_bound import pattern_bound
+from tools.library import adversarial
+from tools.library.adversarial import SEARCHES, climb, found, score
+from tools.library.effort import effort
+from tools.library.hardest_steps import hardest_step
+from tools.library.pattern_bound import pattern_bound
+from tools.library.recipes.hard_steps import WALKS
 
 
 def small(rng, most_slots):

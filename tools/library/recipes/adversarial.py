@@ -1,6 +1,6 @@
 """Problems found by search, written down: small, and bad for a rule, a bound or the exact search.
 
-`adversarial.json` holds them with the search that found each; ``python -m lbopt.studies.library.adversarial`` finds
+`adversarial.json` holds them with the search that found each; ``python -m tools.library.adversarial`` finds
 them again.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from lbopt.instances.library.entry import Draft, Origin
@@ -34,7 +34,7 @@ def _draft(name: str, row: dict[str, Any]) -> Draft:
         explanation="Found by search: " + _AGAINST[row["against"]].format(reached=row["reached"]),
         origin=Origin(
             recipe="adversarial",
-            source=f"hill climbing against {row['against']}, lbopt.studies.library.adversarial",
+            source=f"hill climbing against {row['against']}, tools.library.adversarial",
             seed=row["seed"],
             parameters={"against": row["against"], **shape},
         ),
@@ -43,7 +43,7 @@ def _draft(name: str, row: dict[str, Any]) -> Draft:
 
 
 def _recipes() -> dict[str, Callable[[], Draft]]:
-    rows = json.loads(files("lbopt.instances.library.recipes").joinpath("adversarial.json").read_text(encoding="utf-8"))
+    rows = json.loads(Path(__file__).with_name("adversarial.json").read_text(encoding="utf-8"))
     named = {f"adversarial-{row['against']}-g{row['workers']}-n{row['requests']}": row for row in rows}
     return {name: partial(_draft, name, row) for name, row in named.items()}
 

@@ -13,10 +13,10 @@ from lbopt.instances.library.archive import Archive
 from lbopt.instances.library.entry import Draft
 from lbopt.solvers import elementary_bound
 from lbopt.solvers.certificates import Certificate, check
-from lbopt.studies.library import attempt, build, compared, result_text
-from lbopt.studies.library.__main__ import main
-from lbopt.studies.library.knowledge import Known, joined, starting_point
-from lbopt.studies.library.patience import certificate_within
+from lbopt.studies.library import attempt, certificate_within, compared, result_text
+from tools.library.__main__ import main
+from tools.library.building import build
+from tools.library.knowledge import Known, joined, starting_point
 
 #: The optimum is 1 (`GOOD`); `BAD` is worth 10. Closed-form reasoning proves 0.
 PROBLEM = StepProblem.now(loads=[10, 0], slots=[1, 1], sizes=[1, 1, 12])
@@ -70,7 +70,7 @@ def test_a_proof_brings_its_certificate(little):
 
 def test_a_certificate_that_is_too_large_is_left_out(little, monkeypatch):
     """Its digest stays."""
-    monkeypatch.setattr("lbopt.studies.library.knowledge.LARGEST_CERTIFICATE", 10)
+    monkeypatch.setattr("tools.library.knowledge.LARGEST_CERTIFICATE", 10)
     known = joined(little, PROBLEM, solve(PROBLEM, "search"))
     assert known.record.certificate == "left out"
     assert known.record.certificate_digest == solve(PROBLEM, "search").certificate().digest
@@ -185,8 +185,8 @@ def draft(name, sizes=(1, 1, 12)):
 def three(monkeypatch):
     """A library of three entries, which tests may change."""
     recipes = {"tiny": {f"tiny-{letter}": partial(draft, f"tiny-{letter}") for letter in "abc"}}
-    monkeypatch.setattr("lbopt.studies.library.building.RECIPES", recipes)
-    monkeypatch.setattr("lbopt.studies.library.building.KINDS", {"tiny": ""})
+    monkeypatch.setattr("tools.library.building.RECIPES", recipes)
+    monkeypatch.setattr("tools.library.building.KINDS", {"tiny": ""})
     return recipes["tiny"]
 
 
@@ -204,7 +204,7 @@ def counting(monkeypatch, act=lambda count: None):
         act(len(calls))
         return solve(*arguments, **options)
 
-    monkeypatch.setattr("lbopt.studies.library.building.solve", counted)
+    monkeypatch.setattr("tools.library.building.solve", counted)
     return calls
 
 
@@ -258,7 +258,7 @@ def test_a_contradiction_stops_a_build_and_keeps_what_is_done(tmp_path, three, m
         result = solve(problem, **options)
         return result if len(calls) == 1 else replace(result, bound=10, proof="exhaustion")
 
-    monkeypatch.setattr("lbopt.studies.library.building.solve", wrongly)
+    monkeypatch.setattr("tools.library.building.solve", wrongly)
     with pytest.raises(CertificateError, match=r"^tiny-b: .* proved the bound 10"):
         build(tmp_path, time_limit=5)
     assert standing(tmp_path) == {"tiny-a": "proved", "tiny-b": "open", "tiny-c": "open"}

@@ -1,6 +1,6 @@
 """The steps of busy fleets that the exact search found hardest: most steps of a fleet are proved in a millisecond.
 
-``python -m lbopt.studies.library.hardest_steps`` walks through the steps of a fleet and names them.
+``python -m tools.library.hardest_steps`` walks through the steps of a fleet and names them.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from functools import partial
 
 from lbopt.instances.families import generate
 from lbopt.instances.library.entry import Draft, Origin
-from lbopt.instances.library.recipes.steady import RECORDS, RECORDS_SEED, WARM_UP
 from lbopt.instances.steady import SteadyFleet
 from lbopt.model import StepProblem
+from tools.library.recipes.steady import RECORDS, RECORDS_SEED, WARM_UP
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,10 @@ from lbopt.instances.library import Record
 from lbopt.instances.library.record import PROOFS
 from lbopt.model import StepProblem, objective
 from lbopt.solvers import BACKENDS, PROVED_BY, Result, elementary_bound, greedy_assignment
-from lbopt.studies.library.patience import certificate_within
+from lbopt.studies.library import CERTIFICATE_SECONDS, certificate_within, contradiction_of
 
 #: Certificates above this size, in characters of JSON, are left out of the library.
 LARGEST_CERTIFICATE = 60_000
-
-#: Seconds to write a certificate down and check it, beyond which the proof rests on the search.
-CERTIFICATE_SECONDS = 20.0
 
 _STRENGTH = {proof: place for place, proof in enumerate(PROOFS)}
 
@@ -43,7 +40,7 @@ def solver_name(solver: str) -> str:
 
 
 def starting_point(problem: StepProblem) -> Known:
-    """Return what is known before anybody has solved it: a greedy assignment, and a bound by closed-form reasoning."""
+    """Return what is known before any search: a greedy assignment, and a bound by closed-form reasoning."""
     assignment = greedy_assignment(problem)
     return Known(
         Record(
@@ -64,7 +61,7 @@ def joined(known: Known, problem: StepProblem, result: Result) -> Known:
     Raises
     ------
     CertificateError
-        Where a proved bound is above a value that is reached, on either side: somebody's proof is wrong.
+        Where a proved bound is above a value that is reached, on either side: one of the proofs is wrong.
     """
     contradiction = contradiction_of(known.record, result)
     if contradiction is not None:
@@ -80,21 +77,6 @@ def joined(known: Known, problem: StepProblem, result: Result) -> Known:
     if result.proof in PROVED_BY:
         known = _with_bound(known, problem, result)
     return _without_idle_claim(known)
-
-
-def contradiction_of(record: Record, result: Result) -> str | None:
-    """Return the sentence that says which proof and which value cannot both be right; None where nothing is wrong."""
-    if result.objective is not None and result.objective < record.bound:
-        return (
-            f"an assignment worth {result.objective} was found, below the bound {record.bound} that "
-            f"{record.bound_by} is said to have proved ({record.proof})"
-        )
-    if result.proof in PROVED_BY and record.best is not None and result.bound > record.best:
-        return (
-            f"solver '{result.solver}' says that it proved the bound {result.bound} ({result.proof}), "
-            f"above the known assignment worth {record.best}"
-        )
-    return None
 
 
 def _with_bound(known: Known, problem: StepProblem, result: Result) -> Known:

@@ -1,4 +1,4 @@
-"""``python -m lbopt.studies.library``: build the library into the package, or improve what is open in it."""
+"""``python -m tools.library``: build the library into the package, or improve what is open in it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from lbopt.exceptions import LbOptError
 from lbopt.instances.library import Entry
-from lbopt.studies.library.building import build
+from tools.library.building import build
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m lbopt.studies.library", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.library", description=__doc__)
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="names of entries to solve, e.g. 'cold-*' (all)")
     parser.add_argument("--resolve-open", action="store_true", help="solve again what is not settled yet")
     parser.add_argument("--solver", default="exact", help="solver (exact)")

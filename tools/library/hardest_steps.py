@@ -1,4 +1,4 @@
-"""``python -m lbopt.studies.library.hardest_steps``: the step of each walk that takes the exact search longest.
+"""``python -m tools.library.hardest_steps``: the step of each walk that takes the exact search longest.
 
 It prints the numbers for `STEPS` in the recipe `hard_steps`. A step that is not proved within the limit counts as
 longest; among several of those the first one is taken, for what they cost depends on the machine.
@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 from itertools import islice
 
-from lbopt.instances.library.recipes.hard_steps import WALKS, Walk
-from lbopt.studies.library.effort import effort
+from tools.library.effort import effort
+from tools.library.recipes.hard_steps import WALKS, Walk
 
 
 def hardest_step(walk: Walk, steps: int, seconds: float) -> tuple[int, int | None]:
@@ -31,7 +31,7 @@ def hardest_step(walk: Walk, steps: int, seconds: float) -> tuple[int, int | Non
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Walk and print; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m lbopt.studies.library.hardest_steps", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.library.hardest_steps", description=__doc__)
     parser.add_argument("--steps", type=int, default=300, help="steps of a walk (300)")
     parser.add_argument("--limit", type=float, default=2.0, help="seconds a step (2)")
     options = parser.parse_args(arguments)

@@ -17,10 +17,10 @@ from lbopt.files import read_bytes
 from lbopt.instances.library import KINDS, Entry
 from lbopt.instances.library.archive import Archive, write_archive
 from lbopt.instances.library.entry import Draft
-from lbopt.instances.library.recipes import RECIPES
 from lbopt.solvers import solve
 from lbopt.solvers.registry import compiled
-from lbopt.studies.library.knowledge import Known, joined, starting_point
+from tools.library.knowledge import Known, joined, starting_point
+from tools.library.recipes import RECIPES
 
 #: Called with the entry after it was solved and what was known before (None: nothing).
 Listener = Callable[[Entry, Entry | None], None]

@@ -1,0 +1,1 @@
+"""Programs that make packaged data; they need a checkout and are no part of the package."""
