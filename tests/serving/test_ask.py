@@ -9,7 +9,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from serving.engines import Engine, fleet, is_empty, run
+from serving.engines import Engine, becomes, fleet, is_empty, run
 
 from lbopt.exceptions import InputError
 from lbopt.serving.router import handlers
@@ -51,7 +51,7 @@ def bytes_of(texts):
 def test_it_is_what_a_parser_finds(body, ascii):
     """However the text is escaped, and beside fields of any kind."""
     ask = read_ask(json.dumps(body, ensure_ascii=ascii).encode(), chat=False, whole=True)
-    assert ask.data == body
+    assert {name: json.loads(bytes(value)) for name, value in ask.data.items()} == body
     assert (ask.model, ask.streams) == (body.get("model"), bool(body.get("stream")))
     assert ask.wants_usage is ("stream_options" in body)
     most = body.get("max_tokens")
@@ -190,6 +190,28 @@ def test_large_bodies_are_read_beside_the_loop(monkeypatch):
     monkeypatch.setattr(handlers, "read_ask", noted)
     run(check())
     assert where == [True, False, False]
+
+
+@pytest.mark.parametrize("number", [b"1e999", b"9" * 5000])
+def test_numbers_beyond_all_bounds_are_an_engines_to_refuse(number, tmp_path):
+    """Also where somebody reads the prompt, or sends it to a prefiller."""
+
+    async def check():
+        bodies = [b'{"model": "m", "max_tokens": 1, "prompt": [' + number + b"]}"]
+        bodies += [b'{"model": "m", "prompt": "x", "seed": ' + number + b"}"]
+        hashing = {"record": str(tmp_path), "prefixes": True, "prefix_key": str(tmp_path / "key")}
+        prefiller = Engine()
+        prefiller.handoff = True
+        for more in ({}, hashing, {"prefillers": [prefiller]}):
+            engine = Engine()
+            async with fleet([engine], retries=0, **more) as (router, client, base):
+                for body in bodies:
+                    async with client.post(base + "/v1/completions", data=body) as answer:
+                        assert answer.status in (200, 500, 502)
+                        assert "the router" not in await answer.text()
+                await becomes(lambda: is_empty(router))
+
+    run(check())
 
 
 HANDED = {"remote_block_ids": [1, 2], "remote_host": "h"}

@@ -45,7 +45,7 @@ class Ask:
     most_tokens
         Of the answer; None where the body does not say.
     data
-        The body, parsed, where somebody needs it whole.
+        All fields of the body, as bytes of JSON, where somebody needs them.
     prefix
         What the prompt begins with, in keyed hashes; None where nobody wants to know.
     experts
@@ -58,7 +58,7 @@ class Ask:
     exact: bool
     wants_usage: bool
     most_tokens: int | None
-    data: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Raw] = field(default_factory=dict)
     prefix: Prefix | None = None
     experts: Any = None
 
@@ -96,6 +96,7 @@ class _Part(msgspec.Struct, gc=False):
 _OF_ROUTER = _Body.__struct_fields__[_Body.__struct_fields__.index("kv_transfer_params") :]
 
 _read_body = msgspec.json.Decoder(_Body).decode
+read_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _read_messages = msgspec.json.Decoder(list[_Message]).decode
 _read_parts = msgspec.json.Decoder(list[_Part]).decode
 _read_list = msgspec.json.Decoder(list[Raw]).decode
@@ -111,7 +112,7 @@ def read_ask(body: bytes, *, chat: bool, whole: bool = False) -> Ask:
     chat
         Whether it is a chat.
     whole
-        Whether all of it is wanted, as plain data.
+        Whether all fields are wanted.
 
     Raises
     ------
@@ -145,7 +146,7 @@ def read_ask(body: bytes, *, chat: bool, whole: bool = False) -> Ask:
         exact=exact,
         wants_usage=read.stream_options is not UNSET,
         most_tokens=_count(_json(read.max_completion_tokens)) or _count(_json(read.max_tokens)),
-        data=msgspec.json.decode(body) if whole else {},
+        data=read_fields(body) if whole else {},
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from lbopt.serving.router.ask import read_fields
 from lbopt.serving.router.job import Job
 
 
@@ -18,7 +19,10 @@ def continued(job: Job) -> bool:
 
     Several answers at once, and prompts in tokens, cannot be continued from text.
     """
-    data: dict[str, Any] = dict(job.ask.data)
+    try:
+        data: dict[str, Any] = {name: json.loads(bytes(value)) for name, value in job.ask.data.items()}
+    except ValueError:  # a number has too many digits
+        return False
     text = "".join(job.text)
     made = job.tracker.generated
     if data.get("n") not in (None, 1) or data.get("best_of") not in (None, 1):
@@ -47,6 +51,6 @@ def continued(job: Job) -> bool:
     data.pop("kv_transfer_params", None)
     job.extra.pop("kv_transfer_params", None)
     job.text.clear()
-    job.ask.data = data
     job.body = json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    job.ask.data = read_fields(job.body)
     return True

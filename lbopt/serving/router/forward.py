@@ -378,7 +378,7 @@ class Attempt:
             await answer.prepare(self._request)
         except FAULTS as fault:
             raise ClientGone from fault
-        if self._job.share is not None:
+        if self._job.share is not None and not self._job.ask.data:  # which are bytes of the same body
             self._job.share.give(len(self._job.body))
         self._job.body = b""  # no other attempt will need it
         self._job.write_began = 0.0

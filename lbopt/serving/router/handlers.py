@@ -6,7 +6,9 @@ import asyncio
 import hmac
 import logging
 from contextlib import nullcontext
+from typing import Any
 
+import msgspec
 from aiohttp import web
 
 from lbopt.exceptions import InputError
@@ -23,8 +25,8 @@ _log = logging.getLogger(__name__)
 #: Bytes of a body above which it is read beside the event loop, and above which one waits for the other.
 _LARGE = 2**17
 _HUGE = 2**20
-#: Bytes that a number of a list takes.
-_BYTES_OF_VALUE = 40
+#: The fields of which a prompt is made.
+_OF_PROMPT = ("prompt", "messages", "tools", "functions")
 
 ROUTER = web.AppKey("router", Router)
 #: Held by who reads a huge body.
@@ -85,7 +87,7 @@ async def _admitted(request: web.Request, share: Share, *, chat: bool) -> Job:
     try:
         async with asyncio.timeout(router.options.body_seconds):
             body = await _body(request, share)
-        ask = await _read(request.app, body, share, chat=chat)
+        ask = await _read(request.app, body, chat=chat)
     except TimeoutError:
         message = "the body took longer than body_seconds to arrive"
         raise Refusal(refuse(408, message, "timeout"), "slow_body") from None
@@ -94,7 +96,8 @@ async def _admitted(request: web.Request, share: Share, *, chat: bool) -> Job:
     except InputError as error:
         raise Refusal(refuse(400, str(error), "invalid_request_error"), "body") from None
     if router.signatures is not None:
-        ask.experts = router.signatures.of_request(request.headers, ask.data, router.model_of(ask.model), chat=chat)
+        prompt = _prompt_of(ask)
+        ask.experts = router.signatures.of_request(request.headers, prompt, router.model_of(ask.model), chat=chat)
     if router.prefill is None:
         ask.data = {}  # nothing of it is needed beside the bytes
     query = request.rel_url.raw_query_string
@@ -134,23 +137,29 @@ def _unfit(request: web.Request) -> str | None:
     return None
 
 
-async def _read(app: web.Application, body: bytes, share: Share, *, chat: bool) -> Ask:
+async def _read(app: web.Application, body: bytes, *, chat: bool) -> Ask:
     """Read a body; a large one beside the event loop, huge ones one at a time, since parts of that stop all threads."""
     router = app[ROUTER]
-    if router.prefill is not None:  # what is built of it is kept
-        share.take(len(body) + _BYTES_OF_VALUE * body.count(b","))
     is_whole = any(user is not None for user in (router.prefill, router.prefixes, router.signatures))
 
     def read() -> Ask:
         ask = read_ask(body, chat=chat, whole=is_whole)
         if router.prefixes is not None:
-            ask.prefix = router.prefixes.of(ask.data, router.model_of(ask.model) or "", chat=chat)
+            ask.prefix = router.prefixes.of(_prompt_of(ask), router.model_of(ask.model) or "", chat=chat)
         return ask
 
     if len(body) <= _LARGE:
         return read()
     async with app[READING] if len(body) > _HUGE else nullcontext():
         return await asyncio.to_thread(read)
+
+
+def _prompt_of(ask: Ask) -> dict[str, Any]:
+    """Return the fields of which the prompt is made; none where a number in them is beyond all bounds."""
+    try:
+        return {name: msgspec.json.decode(ask.data[name]) for name in _OF_PROMPT if name in ask.data}
+    except msgspec.DecodeError:
+        return {}
 
 
 @web.middleware
