@@ -40,7 +40,7 @@ class Carrier:
             while True:
                 job.reason = Stop.LIMIT
                 try:
-                    async with asyncio.timeout_at(job.limit) as job.deadline:
+                    async with asyncio.timeout(None) as job.deadline:
                         answer = await self._try(job, request)
                 except TimeoutError:
                     reason, job.heard_at = job.reason, 0.0

@@ -85,7 +85,7 @@ async def _admitted(request: web.Request, share: Share, *, chat: bool) -> Job:
     """
     router = request.app[ROUTER]
     try:
-        async with asyncio.timeout(router.options.body_seconds):
+        async with asyncio.timeout(None if request.content.is_eof() else router.options.body_seconds):
             body = await _body(request, share)
         ask = await _read(request.app, body, chat=chat)
     except TimeoutError:

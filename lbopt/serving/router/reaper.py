@@ -1,7 +1,7 @@
 """The reaper: ends what lasts too long, a few times a second.
 
 A timer for each chunk would cost more than all that the router does with it, so limits are looked at here: waits in the
-pool, engines that send nothing, clients that do not read.
+pool, engines that send nothing, clients that do not read, requests that take too long.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PERIOD, _PERIOD_OF_SHADOW = 0.25, 0.05
 async def reap(router: Router) -> None:
     """Look at all requests, again and again."""
     options = router.options
-    shortest = min(options.ttl, options.slow_client_seconds, options.idle_seconds)
+    shortest = min(options.ttl, options.slow_client_seconds, options.idle_seconds, options.request_seconds)
     period = min(_PERIOD if router.shadow is None else _PERIOD_OF_SHADOW, shortest / 4)
     while True:
         await asyncio.sleep(period)
@@ -42,7 +42,9 @@ def look(router: Router) -> None:
             if isinstance(tracker.payload, Job):
                 tracker.payload.stop(Stop.EXPIRED)
     for job in list(router.jobs):
-        if job.write_began:
+        if now > job.limit:
+            job.stop(Stop.LIMIT)
+        elif job.write_began:
             if now - job.write_began > options.slow_client_seconds:
                 job.stop(Stop.SLOW_CLIENT)
         elif job.heard_at:
