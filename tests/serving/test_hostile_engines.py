@@ -379,3 +379,19 @@ def test_route_is_closed_without_a_token():
                     assert "closed" in (await answer.json())["error"]["message"]
 
     run(check())
+
+
+def test_text_that_is_kept_has_an_end(monkeypatch):
+    """Where an engine may pre-empt, its text is kept for another one: no engine fills the memory with it."""
+    monkeypatch.setattr("lbopt.serving.router.events.LONGEST_TEXT", 5000)
+
+    async def check():
+        decode, before = Engine(tokens=100_000, delay=0.0005), Engine()
+        before.handoff = True
+        async with fleet([decode], prefillers=[before]) as (router, client, base):
+            _, data = await stream(client, base)
+            assert b"not whole" in data
+            assert 5000 < len(data) < 10**7
+            await becomes(lambda: is_empty(router))
+
+    run(check())

@@ -65,7 +65,7 @@ def test_what_has_no_ending_is_censored(tmp_path):
     path.write_text("\n".join(rows) + '\n{"kind":"outc')
     sealed = seal(str(tmp_path))
     assert sealed.endings["censored"] == 11  # 1 and 10 to 19
-    assert sealed.left_out["lines that are cut"] == 1
+    assert sealed.left_out["lines that cannot be read"] == 1
     with (tmp_path / "requests.csv").open() as stream_:
         running = [row for row in csv.DictReader(stream_) if row["status"] == "running"]
     assert len(running) == 11
@@ -169,7 +169,7 @@ def test_a_line_that_a_kill_has_cut_spoils_no_head(tmp_path):
     asyncio.run(DecisionRecord(str(tmp_path), {"lbopt": "x"}, Plan()).close())
     sealed = seal(str(tmp_path))
     assert sealed.endings == {"finished": 2}
-    assert sealed.left_out == {"lines that are cut": 1, "requests that were never placed": 2}
+    assert sealed.left_out == {"lines that cannot be read": 1, "requests that were never placed": 2}
 
 
 def test_no_row_is_lost_or_written_twice_by_an_end_while_rows_are_written(tmp_path):
@@ -244,7 +244,8 @@ def test_a_hostile_value_in_any_place_is_left_out_or_harmless(row, tmp_path):
         rows = [HEAD, row | {name: value}, DECISION, OUTCOME, OUTCOME | {"request": 2}]
         (tmp_path / CURRENT).write_text("".join(json.dumps(line) + "\n" for line in rows))
         sealed = seal(str(tmp_path))
-        assert set(sealed.left_out) <= {f"{row['kind']}s that cannot be read", "requests that were never placed"}
+        reasons = {f"{row['kind']}s that cannot be read", "lines that cannot be read"}
+        assert set(sealed.left_out) <= reasons | {"requests that were never placed"}
         assert set(sealed.endings) <= {"finished", "censored"}
         states = read_states(tmp_path / "steps.jsonl")
         log = read_router_log(tmp_path / "requests.csv")

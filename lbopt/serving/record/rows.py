@@ -47,7 +47,7 @@ def rows_of(paths: list[Path], left_out: Counter[str]) -> Iterator[dict[str, Any
             try:
                 row = json_value(line)
             except JsonFault:
-                left_out["lines that are cut"] += 1
+                left_out["lines that cannot be read"] += 1
                 continue
             kind = row.get("kind") if isinstance(row, dict) else None
             if kind not in ("head", "decision", "outcome"):

@@ -28,7 +28,9 @@ _LINE = re.compile(rb"\r\n|\n|\r")
 _LONGEST_START = 3
 
 #: Bytes of one event; of a longer one nothing is read, and it passes all the same.
-LARGEST_EVENT = 4 * 2**20
+LARGEST_EVENT = 2**20
+#: Signs of one answer's text where it is kept: twice as many as the longest context has.
+LONGEST_TEXT = 2**25
 
 
 class EventCounter:
@@ -55,6 +57,8 @@ class EventCounter:
         Whether the engine says that it pre-empted the request (`stop_reason` "recomputed").
     error
         Whether the engine has sent an error in an event.
+    is_endless
+        Whether more text than any answer has was collected.
     is_torn
         Whether a part of an event has gone on whose end has not come: one that is too long to be held.
     """
@@ -63,6 +67,7 @@ class EventCounter:
         "_after",
         "_before",
         "_held",
+        "_num_kept",
         "_only_usage",
         "_size",
         "_tail",
@@ -72,6 +77,7 @@ class EventCounter:
         "error",
         "events",
         "finished",
+        "is_endless",
         "is_torn",
         "prompt_tokens",
         "recomputed",
@@ -87,6 +93,8 @@ class EventCounter:
         self.error = False
         self.events = 0
         self.is_torn = False
+        self.is_endless = False
+        self._num_kept = 0
         self._text = text
         self._without_usage = without_usage
         self._only_usage = False
@@ -227,6 +235,8 @@ class EventCounter:
                 self.finished = self.finished or choice.get("finish_reason") is not None
                 if self._text is not None:
                     self._text.append(_text_of(choice))
+                    self._num_kept += len(self._text[-1])
+                    self.is_endless = self._num_kept > LONGEST_TEXT
         self._only_usage = not choices and isinstance(event.get("usage"), dict)
         usage = usage_of(event)
         if usage.prompt is not None:

@@ -54,8 +54,8 @@ class Flow:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is awaited of the engine: it gave the request back, or goes on behind ``[DONE]``."""
-        return self._goes_on or self.goes_elsewhere
+        """Whether nothing more is awaited of the engine: it gave the request back, or goes on and on."""
+        return self._goes_on or self.goes_elsewhere or self.counter.is_endless
 
     def take(self, data: bytes) -> bytes:
         """Take in bytes, tell the state what they say, and return those that go to the client."""

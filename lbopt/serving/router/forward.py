@@ -333,7 +333,7 @@ class Attempt:
                 if num_unsent() > _MOST_UNSENT:
                     wire.pause()
                     wire.nudge()
-            if counter.done or counter.recomputed:  # who is woken looks whether it is the end
+            if counter.done or counter.recomputed or counter.is_endless:  # who is woken looks whether it is the end
                 wire.nudge()
 
         wire.pour(sink)
