@@ -6,10 +6,13 @@ scenario is, takes its own words, but for those that `Without` names.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
+from lbopt.exceptions import InputError
+from lbopt.files import shown
 from lbopt.spec import unknown
 from lbopt.studies.option import Option, Without
 
@@ -27,8 +30,13 @@ def from_words(kind: type[Config], given: Mapping[str, Any], **parts: Any) -> Co
         Values by the names of options or of fields; those that the configuration does not know are ignored.
     parts
         Values of fields that are no options.
+
+    Raises
+    ------
+    InputError
+        Where a number is infinite, or a whole one beyond 64 bits; and what the configuration refuses.
     """
-    return kind(**(_values(kind, given) | parts))
+    return _made(kind, _values(kind, given) | parts)
 
 
 def refuse_unknown_words(given: Mapping[str, Any], *kinds: type[Any]) -> None:
@@ -65,13 +73,23 @@ def is_annotated(annotation: Any) -> bool:
     return get_origin(annotation) is Annotated
 
 
+def _made(kind: type[Config], values: Mapping[str, Any]) -> Config:
+    """Return the configuration; it may know of a number why it cannot be, and of those beyond all kinds it need not."""
+    made = kind(**values)
+    for name, value in values.items():
+        for one in value if isinstance(value, tuple) else (value,):
+            if (isinstance(one, int) and not -(2**63) <= one < 2**63) or (isinstance(one, float) and math.isinf(one)):
+                raise InputError(f"{name} is {shown(one)}; expected a finite number, whole ones of 64 bits")
+    return made
+
+
 def _values(kind: type[Any], given: Mapping[str, Any], leave_out: frozenset[str] = frozenset()) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for field, annotation, option, without in fields_of(kind):
         if field.name in leave_out:
             continue
         if option is None and is_configuration(annotation):
-            values[field.name] = annotation(**_values(annotation, given, without))
+            values[field.name] = _made(annotation, _values(annotation, given, without))
             continue
         key = field.name if option is None or option.key is None else option.key
         value = given.get(key, given.get(field.name))

@@ -54,6 +54,17 @@ def test_fleets_and_requests_that_cannot_be(refused, verb, options, expected):
     refused(expected, verb, *TINY, *more, *options)
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--effort", "9" * 401), ("--effort", "9" * 25), ("--seeds", "9" * 401), ("--time-limit", "1e400")],
+)
+@pytest.mark.parametrize("verb", ["gap", "hindsight"])
+def test_numbers_beyond_all_kinds_are_refused_before_anything_runs(refused, verb, option, value):
+    """They ended in a traceback after the study, or were infinite where the folder was written."""
+    if (verb, option) != ("hindsight", "--seeds"):  # it has one seed
+        refused("expected a finite number, whole ones of 64 bits", verb, "burstgpt-like", *TINY, option, value)
+
+
 def test_a_pool_beyond_all_numbers_is_refused(here):
     """A revelation target near 2**63 must not reach the compiled loop: it would crash the process."""
     done = lbopt("simulate", *TINY, "--reveal-target", 2**63 - 1, cwd=here)
