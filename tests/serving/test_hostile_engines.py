@@ -254,6 +254,23 @@ def test_a_rest_ends_and_the_last_worker_never_rests():
     run(check())
 
 
+@pytest.mark.parametrize("kind", ["a page", "401", "500", "503", "reset"])
+def test_who_rests_is_woken_where_all_others_refuse(kind):
+    """A rests and is well again, B refuses now: the request is answered by A at once."""
+    good = events(ONE, DONE)
+
+    async def check():
+        first, second = Raw(status(429, "Retry-After: 60"), good), Raw(good, REFUSALS[kind])
+        async with fleet([first, second], policy="round-robin") as (router, client, base):
+            assert await stream(client, base) == (200, ONE + DONE)
+            assert router.fleet.groups["g"].workers[0].health is Health.RESTING
+            assert await stream(client, base) == (200, ONE + DONE)
+            assert (first.count, second.count) == (2, 2)
+            await becomes(lambda: is_empty(router))
+
+    run(check())
+
+
 def test_a_rest_is_as_long_as_asked_and_bounded():
     rest = Rest(0.05, 2.0)
     assert [rest.refuse(0.0) for _ in range(8)] == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]

@@ -74,7 +74,7 @@ class Carrier:
                 tracker.ticket = -1
             if tracker.ticket >= 0:
                 job.retries += 1
-                if not self.router.has_untried(job):
+                if not self.router.finds_untried(job):
                     await asyncio.sleep(delay(job.retries, options.retry_seconds, options.retry_cap))
                     job.tried.clear()  # those may take it by now
                 job.renew()

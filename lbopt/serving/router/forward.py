@@ -185,7 +185,7 @@ class Attempt:
             return False
         if status in OF_REQUEST and len(job.tried) > 1:
             return False
-        return status in _LATER or router.has_untried(job)
+        return status in _LATER or router.finds_untried(job)
 
     def _fault(self, why: str) -> Result:
         """Note a fault of the engine or of the connection to it."""

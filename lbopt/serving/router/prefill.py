@@ -103,7 +103,7 @@ class PrefillHop:
             router.fleet.prefill_failed(tracker)
             self._room.set()
             tried.append(prefiller)
-            has_untried = any(p.takes_more and p not in tried for p in self._by_model[model])
+            has_untried = self._finds_untried(model, tried)
             if refused is not None and (not has_untried or (refused.status in OF_REQUEST and len(tried) > 1)):
                 return refused
             if len(tried) > router.options.retries:
@@ -111,6 +111,14 @@ class PrefillHop:
             router.metrics.retries += 1
             if not has_untried:
                 await asyncio.sleep(delay(len(tried), router.options.retry_seconds, router.options.retry_cap))
+
+    def _finds_untried(self, model: str, tried: list[Prefiller]) -> bool:
+        """Return whether a prefiller takes more that has not refused this prompt; where none does, who rests is woken."""
+        untried = [prefiller for prefiller in self._by_model[model] if prefiller not in tried]
+        if not any(prefiller.takes_more for prefiller in untried):
+            for prefiller in untried:
+                self._rested(prefiller)
+        return any(prefiller.takes_more for prefiller in untried)
 
     def _taken(self, model: str, taker: Prefiller, refusers: list[Prefiller]) -> None:
         """Note that a prefiller took a prompt: those that refused it before are to blame, and rest."""

@@ -352,10 +352,14 @@ class Router:
         """Return whether another attempt may be made."""
         return job.retries < self.options.retries and not self.is_draining
 
-    def has_untried(self, job: Job) -> bool:
-        """Return whether a worker takes requests at which a request has not been yet."""
+    def finds_untried(self, job: Job) -> bool:
+        """Return whether a worker takes requests that has not refused this one; where none does, who rests is woken."""
         groups = job.tracker.pool.groups
-        return any(worker not in job.tried for group in groups for worker in group.open_workers)
+        untried = [worker for group in groups for worker in group.workers if worker not in job.tried]
+        if not any(worker.is_open for worker in untried):
+            for worker in untried:
+                self._rested(self.endpoints[worker])
+        return any(worker.is_open for worker in untried)
 
     def counted(self, job: Job, prompt: int, *, learns: bool = True) -> None:
         """Take in the prompt tokens that an engine counted; the estimate of others learns from what came from there."""
