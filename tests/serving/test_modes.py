@@ -155,7 +155,7 @@ def test_a_prefiller_that_fails_is_asked_again_or_another_is(fault):
             status, data = await stream(client, base)
             assert status == 200
             assert data.endswith(b"[DONE]\n\n")
-            pres[0].faults = pres[1].faults = [400]
+            pres[0].faults, pres[1].faults = [400], [400]
             status, _ = await stream(client, base)
             assert status == 400, "an answer about the request is passed on"
             await becomes(lambda: is_empty(router))

@@ -113,7 +113,7 @@ class PrefillHop:
                 await asyncio.sleep(delay(len(tried), router.options.retry_seconds, router.options.retry_cap))
 
     def _finds_untried(self, model: str, tried: list[Prefiller]) -> bool:
-        """Return whether a prefiller takes more that has not refused this prompt; where none does, who rests is woken."""
+        """Return whether a prefiller takes more that has not refused this one; where none does, who rests is woken."""
         untried = [prefiller for prefiller in self._by_model[model] if prefiller not in tried]
         if not any(prefiller.takes_more for prefiller in untried):
             for prefiller in untried:
