@@ -152,6 +152,39 @@ def test_nothing_behind_done_counts_or_goes_on(ends):
         assert passed == one + done
 
 
+def read_whole(data):
+    """What of a stream goes on, its tokens, and whether it is done: read at once, one byte after the other."""
+    tokens, at, passed, lines, line, is_new = 0, 0, 0, [], b"", False
+    while at < len(data):
+        if data[at] not in b"\r\n":
+            line, is_new, at = line + data[at : at + 1], False, at + 1
+            continue
+        at += 2 if data[at : at + 2] == b"\r\n" else 1
+        lines, line, is_new = [*lines, line], b"", not is_new
+        if is_new:
+            continue
+        found, lines, passed = [one[5:].removeprefix(b" ") for one in lines if one[:5] == b"data:"], [], at
+        if b"\n".join(found) == b"[DONE]":
+            return data[:passed], tokens, True
+        tokens += bool(found)
+    return data[:passed], tokens, False
+
+
+def test_streams_of_all_ends_are_read_as_one_that_comes_at_once():
+    """Ends of lines of all kinds in any mixture, cut anywhere; the colon at the end says what a last CR is."""
+    pieces = [b"data: x", b"data:", b": c", b"id: 3", b"data: [DONE]", b"\n", b"\n", b"\n\n", b"\n\n", b"\r", b"\r\n"]
+    pieces += [b"\r\n\r\n", *(b'data: {"text":"%s"}\n\n' % word for word in (b"a", b"b", b"c"))]
+    rng = random.Random(5)
+    for _ in range(4000):
+        data = b"".join(rng.choices(pieces, k=rng.randrange(1, 14))) + b":"
+        counter, at, passed = EventCounter(), 0, b""
+        while at < len(data):
+            size = rng.choice((1, 2, 3, 5, 8, 40))
+            passed += counter.take(data[at : at + size])
+            at += size
+        assert (passed, counter.tokens, counter.done) == read_whole(data), data
+
+
 def test_a_stream_without_ends_of_events_is_looked_at_once():
     """Four million bytes in pieces of four: the work grows with the bytes, not with their square."""
     counter, looked = EventCounter(), 0
