@@ -467,7 +467,6 @@ _OWN = {
     "simulation": "lbopt.simulate",
     "check": "lbopt.check",
     "cost": "lbopt.cost",
-    "race": "the command `lbopt race`, which keeps its store in its folder",
 }
 
 

@@ -25,7 +25,6 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "lookahead": ("simulation", "states", "forecasts", "windows"),
     "predict": ("forecasts",),
     "prefill": ("prefill",),
-    "race": ("search", "windows"),
     "serve": ("live rules",),
     "simulate": ("simulation", "waiting rules"),
     "solve": ("search", "windows", "leximax", "conditions"),
@@ -91,7 +90,7 @@ def _states() -> None:
 
 def _search() -> None:
     """The exact search at H = 0."""
-    from lbopt.studies.race.warm_up import warm
+    from lbopt.solvers.warm_up import warm
 
     warm("search", window=False)
 
@@ -100,7 +99,7 @@ def _windows() -> None:
     """The exact searches over windows, with requests that end in it and without."""
     from lbopt.model import StepProblem
     from lbopt.solvers import solve
-    from lbopt.studies.race.warm_up import warm
+    from lbopt.solvers.warm_up import warm
 
     warm("search", window=True)
     for sizes in ([5, 3, 3, 8, 1, 9, 4], [5, 3, 3]):

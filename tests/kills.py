@@ -32,7 +32,6 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Each verb with a small input; those with a store go on from it.
 VERBS = {
     "gap": "gap burstgpt-like -n 300 -G 3 -B 4 --states 6 --behaviour fcfs -p fcfs -p br-0 --time-limit 60 -o out",
-    "race": "race --solvers exact --limit 60 --instances tiny-makespan -o out",
     "check": "check lemma-1-printed --seed 1 --store store.sqlite -o out",
     "study": "study scaling -G 2 -G 3 -B 4 --policy fcfs --store store.sqlite -o out",
     "audit": f"audit {ROOT / 'examples' / 'logs' / 'fleet.csv'} -p jsq -p br-0 --states 3 -o out",

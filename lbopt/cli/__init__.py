@@ -29,7 +29,6 @@ VERBS = {
     "predict": Verb("study:prediction", "Judge predictors of the remaining length on a trace.", _STUDIES),
     "cost": Verb("lbopt.cli.cost:cost", "Price a fleet's imbalance in time, energy and money.", _STUDIES),
     "check": Verb("lbopt.cli.check:check", "Check theorems and lemmas, as printed and as corrected.", _STUDIES),
-    "race": Verb("lbopt.cli.race:race", "Race solvers to a proof on the same step problems.", _STUDIES),
     "study": Verb("lbopt.cli.study:app", "Questions that take many runs.", _STUDIES),
     "rerun": Verb("lbopt.cli.rerun:rerun", "Repeat a study from its folder and compare every number.", _STUDIES),
     "store": Verb("lbopt.cli.store:app", "Check the stores of studies.", _STUDIES),

@@ -39,15 +39,13 @@ def carry_out(
     """
     from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
     from lbopt.report.folder import check_target
-    from lbopt.report.study_report import prepare_store, report_of, write_study_folder
+    from lbopt.report.study_report import report_of, write_study_folder
     from lbopt.studies.registry import find_study
 
     study, report, command = find_study(name), report_of(name), command_line()
     folder = Path(out) if out else None
     if folder is not None:
         check_target(folder, study.format)
-        if study.store is not None:  # made by the study once its input has been read
-            execution["store"] = lambda: prepare_store(study, config, folder, command)
     with ProgressBar() as bar:
         outcome = study.run(config, bar, **execution) if run is None else run(bar)
     written = folder is not None and study.has_results(outcome)
@@ -66,10 +64,7 @@ def carry_out(
     for line in report.warnings(outcome):
         remark(line)
     if outcome.interrupted:
-        if study.store is None:
-            remark("interrupted: tables and report cover what was done until then")
-        else:
-            remark(f"interrupted: what was done is kept; go on with: {command}")
+        remark("interrupted: tables and report cover what was done until then")
         raise typer.Exit(130)
     if not study.holds(outcome):
         raise typer.Exit(1)

@@ -9,7 +9,7 @@ import typer
 
 
 def export(
-    store: Annotated[Path, typer.Argument(help="Store that a study filled, such as race.sqlite.")],
+    store: Annotated[Path, typer.Argument(help="Store that a study filled, such as scaling.sqlite.")],
     to: Annotated[str, typer.Option(help="**parquet** or **csv**.")] = "csv",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File of the table [default: that of the store, other ending].")
@@ -19,7 +19,7 @@ def export(
 
     Works while a run goes on.
 
-    Example: `lbopt study export my-race/race.sqlite --to parquet`
+    Example: `lbopt study export scaling.sqlite --to parquet`
     """
     from lbopt.cli.console import say
     from lbopt.exceptions import InputError

@@ -48,7 +48,7 @@ def rerun(
     ):
         again = Path(scratch) / "again"
         with ProgressBar() as bar:
-            outcome = _run_again(study, before, folder, again, bar, allow_code)
+            outcome = _run_again(study, before, folder, bar, allow_code)
         if outcome.interrupted:
             raise KeyboardInterrupt
         difference = account_difference(study, before, outcome)
@@ -66,17 +66,11 @@ def rerun(
     raise typer.Exit(1)
 
 
-def _run_again(
-    study: Study, before: dict[str, Any], folder: Path, again: Path, progress: Progress, allow_code: bool
-) -> Any:
-    """Return the outcome of the study that a `run.json` describes; a store that belongs to it is made in `again`."""
+def _run_again(study: Study, before: dict[str, Any], folder: Path, progress: Progress, allow_code: bool) -> Any:
+    """Return the outcome of the study that a `run.json` describes."""
     if study.name == "cost":  # its loads are not in its folder: its command names them
         from lbopt.cli.cost import run_command
 
         return run_command(before["command"], progress, allow_code=allow_code)
-    from lbopt.report.study_report import prepare_store
-
     config = study.config_of(before, str(folder / "run.json"))
-    if study.store is not None:
-        return study.run(config, progress, store=lambda: prepare_store(study, config, again, before["command"]))
     return study.run(config, progress)

@@ -13,7 +13,9 @@ from lbopt.cli import options
 
 def solve(
     problem: Annotated[Path, typer.Argument(help="A step problem in JSON, or steps.jsonl with --line.")],
-    solver: options.Solver = "exact",
+    solver: Annotated[
+        str, typer.Option(help="exact, search, auto, brute-force, cp-sat, highs or pulp; **all**: who proves it first?")
+    ] = "exact",
     time_limit: Annotated[float | None, typer.Option(help="Seconds; none by default.")] = None,
     tie: Annotated[str, typer.Option(help="**any** optimum, or the **leximax** one.")] = "any",
     line: Annotated[int | None, typer.Option(help="Line of a steps.jsonl file, counted from 1.")] = None,
@@ -28,6 +30,9 @@ def solve(
 ) -> None:
     """Solve one step problem and say what is known of the answer.
 
+    With `--solver all` the exact search and every installed solver answer in turn, each within the limit; below the
+    comparison stands the answer of the first that proved it.
+
     Example: `lbopt solve examples/one_step.json --solver highs`
     """
     from lbopt import StepProblem
@@ -35,7 +40,10 @@ def solve(
     from lbopt.cli.console import print_table, say
     from lbopt.exceptions import InputError
     from lbopt.files import called, check_name
-    from lbopt.report.result_table import result_table
+    from lbopt.report.result_table import comparison_table, first_of, result_table
+    from lbopt.solvers.arguments import check_stops
+    from lbopt.solvers.registry import AUTO_ORDER, is_available
+    from lbopt.solvers.warm_up import warm
     from lbopt.whole_file import write_file
 
     for path in (out, write):
@@ -57,7 +65,17 @@ def solve(
         chosen = states[line - 1].problem
     if write is not None:
         chosen.write(write)
-    result = solve_problem(chosen, solver, time_limit, seed, tie=tie, effort=effort, target=target, gap=gap)
+    if solver == "all":
+        check_stops(solver, effort, target, gap, None, None)
+        found = {}
+        for name in ("exact", *filter(is_available, AUTO_ORDER)):
+            if name != "exact":  # loading its package is no part of its time; compiling never is
+                warm(name, window=False)
+            found[name] = solve_problem(chosen, name, time_limit, seed, tie=tie)
+        print_table(comparison_table(found))
+        result = found[first_of(found)]
+    else:
+        result = solve_problem(chosen, solver, time_limit, seed, tie=tie, effort=effort, target=target, gap=gap)
     print_table(result_table(chosen, result))
     if out is not None:
         try:

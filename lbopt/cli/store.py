@@ -24,7 +24,7 @@ def store() -> None:
 
 
 def check(
-    path: Annotated[Path, typer.Argument(metavar="STORE", help="Store that a study filled, such as race.sqlite.")],
+    path: Annotated[Path, typer.Argument(metavar="STORE", help="Store that a study filled, such as scaling.sqlite.")],
     rescue: Annotated[Path | None, typer.Option(help="New store for the rows that are sound.")] = None,
 ) -> None:
     """Check every row of a store against its hash, and name those that are damaged.
@@ -32,7 +32,7 @@ def check(
     Exit code 1 if one is, or if the file is damaged as a whole. Damaged rows are computed again by the command that
     filled the store.
 
-    Example: `lbopt store check my-race/race.sqlite`
+    Example: `lbopt store check scaling.sqlite`
     """
     from lbopt.cli.console import remark, say
     from lbopt.runner.store_check import check_store

@@ -97,7 +97,6 @@ def write_folder(
     *,
     packages: Sequence[str] = (),
     digests: bool = False,
-    keep: Callable[[Path], Mapping[str, Any]] | None = None,
 ) -> None:
     """Write a folder of results whole or not at all.
 
@@ -117,14 +116,12 @@ def write_folder(
         Packages whose versions are recorded besides the usual ones.
     digests
         Whether `run.json` holds the SHA-256 of every file.
-    keep
-        Puts more files into the fresh folder, after the others, and returns more entries of `run.json`.
     """
     made = Made(command, folder, provenance(command, packages))
 
     def write(target: Path) -> dict[str, Any]:
         contents(made).write(target)
-        more = dict(keep(target)) if keep is not None else {}
+        more: dict[str, Any] = {}
         if digests:
             names = sorted(target.iterdir())
             more["sha256"] = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in names}

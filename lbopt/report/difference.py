@@ -57,10 +57,9 @@ def folder_difference(study: Study, old: Path, new: Path) -> str | None:
         found = _first_in_records(name, _lines(old / name), _lines(new / name), study.timings)
         if found:
             return found
-    if not study.timed_figures:
-        for name in sorted(name for name in names if name.endswith(".png")):
-            if pictures and _bytes(old / name) != _bytes(new / name):
-                return f"{name}: another picture of the same numbers"
+    for name in sorted(name for name in names if name.endswith(".png")):
+        if pictures and _bytes(old / name) != _bytes(new / name):
+            return f"{name}: another picture of the same numbers"
     return None
 
 

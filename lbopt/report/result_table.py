@@ -1,6 +1,9 @@
-"""The table of one solved step problem: what is known, and a line per worker that gets something."""
+"""The tables of one solved step problem: what is known, a line per worker that gets something, and who proved first."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -29,6 +32,46 @@ def result_table(problem: StepProblem, result: Result) -> Table:
         headers=("worker", "load before", "free slots", "gets request (tokens)", "load after"),
         rows=rows,
     )
+
+
+def comparison_table(results: Mapping[str, Result]) -> Table:
+    """Return a line per solver: value, bound and seconds; the caption says who proved first."""
+    best = min(map(_value, results.values()))
+    rows = [
+        (
+            name,
+            *map(numbers.tokens, (one.objective, one.bound)),
+            f"{one.seconds:.3g}",
+            "refuted" if one.bound > best else one.stop_reason,
+        )
+        for name, one in results.items()
+    ]
+    first = first_of(results)
+    did = "proved it first" if results[first].proved else "claims it, and no solver proved it"
+    if results[first].status != "optimal":
+        did = "has the best of it, and no solver proved it"
+    return Table(
+        title=f"{first} {did}",
+        caption="The solvers answered in turn. Refuted: another solver has a placement below the bound.",
+        headers=("solver", "value", "bound", "seconds", "ended"),
+        rows=rows,
+    )
+
+
+def first_of(results: Mapping[str, Result]) -> str:
+    """Return who proved the optimum first; where none did, who claimed it first, else who has the best value."""
+    best = min(map(_value, results.values()))
+    sound = {name: one for name, one in results.items() if one.bound <= best}
+
+    def rank(name: str) -> tuple[bool, bool, float, float]:
+        one = sound[name]
+        return not one.proved, one.status != "optimal", _value(one), one.seconds
+
+    return min(sound, key=rank)
+
+
+def _value(result: Result) -> float:
+    return math.inf if result.objective is None else result.objective
 
 
 def _admitted(problem: StepProblem, result: Result) -> int:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -13,8 +11,7 @@ from typing import Any
 from lbopt.exceptions import InputError
 from lbopt.files import exists, read_json, shown
 from lbopt.report.contents import Contents, Made, write_folder
-from lbopt.report.folder import MARK, check_target, write_whole
-from lbopt.report.provenance import provenance
+from lbopt.report.folder import MARK
 from lbopt.studies.registry import find_study, study_of_format
 from lbopt.studies.study import Study
 from lbopt.table import Table
@@ -37,7 +34,6 @@ REPORTS = {
     "reproduction": "lbopt.report.reproduction_report",
     "cost": "lbopt.report.cost_report",
     "check": "lbopt.report.check_report",
-    "race": "lbopt.report.race_report",
 }
 
 
@@ -111,8 +107,6 @@ def write_study_folder(name: str, outcome: Any, folder: Path, command: str) -> N
     from lbopt.policies.outside_code import code_in  # the policies take a third of a second to import
 
     study, report = find_study(name), report_of(name)
-    if study.store is not None and (folder / f"{study.store}-lock").exists():
-        raise InputError(f"'{folder / study.store}' is being written by another run; wait for that to end")
     account = {study.config_key: outcome.config.to_dict(), **study.facts(outcome)}
     account |= {key: getattr(outcome, key) for key in study.account}
     code = code_in(account[study.config_key])
@@ -127,40 +121,7 @@ def write_study_folder(name: str, outcome: Any, folder: Path, command: str) -> N
         account,
         packages=report.packages,
         digests=report.digests,
-        keep=None if study.store is None else lambda target: _keep_store(study, folder, target),
     )
-
-
-def prepare_store(study: Study, config: Any, folder: Path, command: str) -> Path:
-    """Make the folder of a study that keeps its store there, if there is none, and return the path of the store.
-
-    The store has to be there while the study runs, and the rest appears whole when it has ended. So the folder is made
-    first, with an account that names the store's files as its own; at the end a folder with the store and the results
-    takes its place.
-
-    Parameters
-    ----------
-    study
-        The study.
-    config
-        What is asked.
-    folder
-        The output folder.
-    command
-        The command line.
-    """
-    assert study.store is not None
-    check_target(folder, study.format)
-    if not folder.exists():
-        account = {
-            "version": study.version,
-            **provenance(command),
-            study.config_key: config.to_dict(),
-            "finished": False,
-            "files": list(_store_files(study.store)),
-        }
-        write_whole(folder, study.format, lambda _target: account)
-    return folder / study.store
 
 
 def read_account(folder: Path, name: str | None = None) -> tuple[Study, dict[str, Any]]:
@@ -205,18 +166,3 @@ def read_config(folder: Path, name: str) -> tuple[Any, dict[str, Any]]:
     """Return the configuration of a folder that the study `name` wrote, and its `run.json`."""
     study, data = read_account(folder, name)
     return study.config_of(data, str(folder / MARK)), data
-
-
-def _store_files(store: str) -> tuple[str, ...]:
-    """Return the store and what SQLite and the writer's lock may leave beside it."""
-    return (store, f"{store}-lock", f"{store}-journal")
-
-
-def _keep_store(study: Study, folder: Path, target: Path) -> Mapping[str, Any]:
-    """Give the store a second name in the new folder; where the file system has no links, copy it."""
-    assert study.store is not None
-    try:
-        os.link(folder / study.store, target / study.store)
-    except OSError:
-        shutil.copy2(folder / study.store, target / study.store)
-    return {"files": sorted({path.name for path in target.iterdir()} | set(_store_files(study.store)))}

@@ -36,7 +36,6 @@ STUDIES = {
     "staggered": Listed("lbopt.studies.staggered.study", "What is holding prompts back worth?", True),
     "cost": Listed("lbopt.studies.cost.study", "What does imbalance cost in time, energy and money?"),
     "check": Listed("lbopt.studies.check.study", "Does the theory hold?"),
-    "race": Listed("lbopt.studies.race.study", "Which solver proves optimality first?"),
 }
 
 

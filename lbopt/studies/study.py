@@ -50,9 +50,6 @@ class Study:
         each of several things, such as rules, ends in ``*``.
     tasks
         Whether it runs tasks through a store, on an engine.
-    store
-        Name of the file in the folder that holds the results while the study runs; None where there is none. Then `run`
-        takes the keyword `store`, a function that makes the folder and returns the path.
     facts
         Entries of `run.json` that only this study has, from the outcome. A repeated study must find the same.
     account
@@ -67,8 +64,6 @@ class Study:
         Whether the answer is yes; where not, the command line ends with exit code 1.
     timings
         Columns and fields that measure the machine and the moment; a repeated study may differ in them.
-    timed_figures
-        Whether figures show such times.
     """
 
     name: str
@@ -80,7 +75,6 @@ class Study:
     tables: tuple[str, ...]
     figures: tuple[str, ...] = ()
     tasks: bool = False
-    store: str | None = None
     facts: Callable[[Any], dict[str, Any]] = nothing
     account: tuple[str, ...] = ("interrupted", "notes", "seconds")
     config_key: str = "configuration"
@@ -88,7 +82,6 @@ class Study:
     has_results: Callable[[Any], bool] = always
     holds: Callable[[Any], bool] = always
     timings: tuple[str, ...] = ("seconds",)
-    timed_figures: bool = False
 
     def config_of(self, account: dict[str, Any], source: str) -> Any:
         """Return the configuration that a `run.json` holds; `source` names it in errors."""

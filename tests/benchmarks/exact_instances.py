@@ -9,8 +9,8 @@ import numpy as np
 
 from lbopt.instances.steady.state_sets import state_set
 from lbopt.model import StepProblem
-from lbopt.studies.race import RaceInstance, RaceRecord
-from lbopt.studies.race.instances import steady_instances
+from tests.benchmarks.race.instances import RaceInstance, steady_instances
+from tests.benchmarks.race.record import RaceRecord
 
 __all__ = ["RaceInstance", "RaceRecord", "bmnp", "partitions", "states"]
 

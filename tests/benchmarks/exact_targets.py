@@ -1,8 +1,8 @@
 """`python -m tests.benchmarks.exact_targets`: the targets of the exact search beside what this machine reaches.
 
-Every number comes from runs in processes of their own, of `lbopt.studies.race` or of `state_class`; they lie in a store
-in `--out`, so that the command goes on where it stopped. Prints one table and writes exact_targets.json. The frozen
-states are for final numbers; while something is being tuned, use `--shift`.
+Every number comes from runs in processes of their own, of `race` or of `state_class`; they lie in a store in `--out`,
+so that the command goes on where it stopped. Prints one table and writes exact_targets.json. The frozen states are for
+final numbers; while something is being tuned, use `--shift`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from rich.table import Table
 from lbopt.cli.console import ProgressBar, command_line, out
 from lbopt.report.folder import write_json
 from lbopt.report.provenance import provenance
-from lbopt.report.race_numbers import duration, ratio_bracket, time_bracket
-from lbopt.studies.race import RaceConfig, RaceOutcome, run_race
-from lbopt.studies.race.profile import Bracket, median_ratio, quantile, quickest, ratios, share_within, times_of
 from tests.benchmarks import exact_instances as sources
 from tests.benchmarks.measure import shared_folder
+from tests.benchmarks.race.config import RaceConfig
+from tests.benchmarks.race.numbers import duration, ratio_bracket, time_bracket
+from tests.benchmarks.race.outcome import RaceOutcome
+from tests.benchmarks.race.profile import Bracket, median_ratio, quantile, quickest, ratios, share_within, times_of
+from tests.benchmarks.race.race import run_race
 from tests.benchmarks.state_class import NOT_WRITTEN, StateRuns, run_class
 
 TRACES = ("burstgpt", "azure")

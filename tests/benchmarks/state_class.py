@@ -21,9 +21,9 @@ from lbopt.instances.steady.state_sets import state_set
 from lbopt.model import barrier_total
 from lbopt.runner import Isolated, Store, Task, run_tasks
 from lbopt.studies.progress import Progress
-from lbopt.studies.race.profile import Times
-from lbopt.studies.race.versions import solver_version
-from lbopt.studies.race.warm_up import refresh
+from tests.benchmarks.race.measure import refresh
+from tests.benchmarks.race.profile import Times
+from tests.benchmarks.race.versions import solver_version
 
 #: Begins what is said of a proof that is too long.
 NOT_WRITTEN = "not written: "

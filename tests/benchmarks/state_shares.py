@@ -14,8 +14,8 @@ import numpy as np
 
 from lbopt.cli.console import ProgressBar, out
 from lbopt.instances.steady import read_state_sets
-from lbopt.studies.race.profile import quantile, share_within
 from tests.benchmarks.measure import shared_folder
+from tests.benchmarks.race.profile import quantile, share_within
 from tests.benchmarks.state_class import run_class
 
 HEADER = (

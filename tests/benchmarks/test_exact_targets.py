@@ -5,10 +5,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from studies.race.small_race import record
 
 from lbopt.solvers import elementary_bound
-from lbopt.studies.race.profile import Bracket
+from tests.benchmarks.race.profile import Bracket
+from tests.benchmarks.race.small_race import record
 
 ROOT = Path(__file__).resolve().parents[2]
 

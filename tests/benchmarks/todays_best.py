@@ -32,9 +32,9 @@ from lbopt.model.formulation import formulate
 from lbopt.report.figures import new_figure, png_of
 from lbopt.solvers.elementary import elementary_bound, greedy_assignment
 from lbopt.solvers.rounding import placement, rounded_up
-from lbopt.studies.race.versions import solver_version
-from lbopt.studies.race.warm_up import refresh
 from lbopt.whole_file import write_file
+from tests.benchmarks.race.measure import refresh
+from tests.benchmarks.race.versions import solver_version
 
 CLASSES = (
     *("rich-burstgpt-g16", "rich-azure-g64", "rich-code-g16", "rich-code-g64", "rich-code-g144"),

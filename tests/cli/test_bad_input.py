@@ -355,7 +355,6 @@ LONG = "n" * 5000
         ("simulate", "burstgpt-like", *TINY, "--out", LONG),
         ("cost", LONG),
         ("cost", "--loads", "1,2", "--running", "3", "--device", f"{LONG}.toml"),
-        ("race", "-i", f"{LONG}.json"),
         ("hardware", "fit", LONG),
         ("hardware", "measure", "--out", f"{LONG}.toml"),
         ("rerun", LONG),

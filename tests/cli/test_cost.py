@@ -183,8 +183,8 @@ def test_wrong_folders_are_one_sentence(type_in, here, folders):
     refused("holds a run of 'br-0' alone, not of 'fcfs'", folders / "run", "--router", "fcfs")
     other = here / "other"
     other.mkdir()
-    (other / "run.json").write_text('{"format": "lbopt-race"}')
-    refused("was written as 'lbopt-race'; a cost is computed from folders of lbopt gap or simulate", other)
+    (other / "run.json").write_text('{"format": "lbopt-stale"}')
+    refused("was written as 'lbopt-stale'; a cost is computed from folders of lbopt gap or simulate", other)
     (other / "run.json").write_text("[")
     refused("run.json' is not valid JSON", other)
     (other / "run.json").write_text('{"format": "lbopt-simulation"}')

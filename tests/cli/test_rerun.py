@@ -31,7 +31,6 @@ SMALL = {
     "cost": "cost --mean-load 85000 --imbalance 200000 --workers 8 --running 35 --what-if workers=16 "
     "--draws 100 -o out",
     "check": "check lemma-1-printed --seed 1 -o out",
-    "race": "race --solvers exact --limit 60 --instances tiny-makespan -o out",
 }
 
 pytestmark = pytest.mark.jit
@@ -42,7 +41,6 @@ def test_every_study_can_be_run_again(type_in, here, monkeypatch, name):
     """Identical at first; after one number of the first table was changed, file, column and value are named.
 
     The folder with the changed number is compared with what the first repetition found: a third run finds no more.
-    A study whose outcome lies in a store is run again all the same, as the store of the repetition is gone.
     """
     verb, found = import_module("lbopt.cli.rerun"), []
     run_again = verb._run_again
@@ -52,7 +50,7 @@ def test_every_study_can_be_run_again(type_in, here, monkeypatch, name):
     code, shown, said = type_in("rerun", "out")
     assert (code, shown) == (0, "identical: every number but the times\n"), said
     study = find_study(name)
-    monkeypatch.setattr(verb, "_run_again", (lambda *given: found[0]) if study.store is None else run_again)
+    monkeypatch.setattr(verb, "_run_again", lambda *given: found[0])
     table = next(path for one in study.tables if (path := here / "out" / f"{one}.csv").exists())
     with table.open(newline="") as stream:
         rows = list(csv.reader(stream))

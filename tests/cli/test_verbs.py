@@ -11,7 +11,7 @@ import sys
 import pytest
 from cli.terminal import ROOT, environment, lbopt
 
-VERBS = ("audit", "gap", "simulate", "solve", "verify", "rerun", "race")
+VERBS = ("audit", "gap", "simulate", "solve", "verify", "rerun")
 TINY = ("-n", 300, "-G", 3, "-B", 4)
 GAP = ("gap", *TINY, "--behaviour", "fcfs", "--states", 3, "-p", "fcfs", "-p", "random", "--time-limit", 20)
 PROBLEM = {"format": "lbopt-step-problem", "version": 1, "base": [10, 3, 5], "slots": [1, 2, 0], "work": [4, 7, 9, 2]}
@@ -187,6 +187,19 @@ def test_solve_and_verify(type_in, problem, here):
     assert code == 0
     assert "established: " in shown
     assert sorted(p.name for p in here.iterdir()) == ["p.json", "r.json"]
+
+
+def test_solve_by_all_solvers_says_who_proved_it_first(type_in, problem, here):
+    """A line for each installed solver, and the prover's answer below, which is written and verifies."""
+    code, shown, said = type_in("solve", problem, "--solver", "all", "--out", "r.json")
+    assert code == 0, said
+    assert "exact proved it first" in shown
+    for name, ended in (("exact", "proved"), ("highs", "claimed"), ("cp-sat", "claimed")):
+        assert re.search(rf"^{name} +9 +9 +[0-9.e-]+ +{ended}$", shown, re.MULTILINE)
+    assert "optimal (proved by exhaustion): imbalance 9" in shown
+    assert type_in("verify", problem, "r.json")[0] == 0
+    code, _, said = type_in("solve", problem, "--solver", "all", "--effort", 5)
+    assert code == 2 and "effort is for solver='exact'" in said
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ WRONG_INPUT = {
     "prefill": "prefill burstgpt-like -p nonsense",
     "solve": "solve missing.json",
     "verify": "verify missing.json missing.json",
-    "race": "race --solvers nobody -i tiny",
     "predict": "predict missing.csv",
     "check": "check lemma-nonsense",
     "cost": "cost missing-folder",

@@ -66,7 +66,6 @@ RUNS: dict[str, tuple[str, ...]] = {
     "predict": (
         "predict azure-like -n 400 --horizon 20 --predictor survival --predictor memorised:bins=20 --seed 1 -o out",
     ),
-    "race": ("race --solvers exact,brute-force -i tiny-makespan,tiny-parity --limit 20 -o out",),
     "cost of numbers": ("cost --mean-load 85000 --imbalance 200000 -G 8 --running 35 --draws 100 --seed 1 -o out",),
     "cost of a run": (
         f"simulate {_FLEET} -p fcfs -o run",

@@ -78,10 +78,10 @@ def fleet_of(count: int) -> bytes:
     return f'[[group]]\nmodel = "m"\nslots = 1\nworkers = [{workers}]\n'.encode()
 
 
-def race_of(solvers: bytes) -> bytes:
-    """The run.json of a race of these solvers."""
-    data = (Path(__file__).resolve().parents[1] / "stored" / "runs" / "race.json").read_bytes()
-    return re.sub(rb'"solvers": ?\[[^]]*\]', lambda _: b'"solvers":[' + solvers + b"]", data)
+def gap_of(rules: bytes) -> bytes:
+    """The run.json of a gap study of these rules."""
+    data = (Path(__file__).resolve().parents[1] / "stored" / "runs" / "gap.json").read_bytes()
+    return re.sub(rb'"policies": ?\[[^]]*\]', lambda _: b'"policies":[' + rules + b"]", data, count=1)
 
 
 def parquet_of(rows: int, text: str = "x") -> bytes:
@@ -131,7 +131,7 @@ BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
         lambda: names(b"k%d", 400_000) + b",k399999\n" + names(b"%d", 400_001) + b"\n",
     ),
     "workers of a fleet": ("fleet file", lambda: fleet_of(22_000)),
-    "run.json of very many solvers": ("run.json", lambda: race_of(b'"exact",' * 500_000 + b'"highs"')),
+    "run.json of very many rules": ("run.json", lambda: gap_of(b'"fcfs",' * 500_000 + b'"jsq"')),
     "run.json of empty objects": ("run.json", lambda: b"[" + b"{}," * (50 * 2**20 // 3) + b"{}]"),
 }
 

@@ -425,7 +425,7 @@ def read_run(path: Path) -> None:
 
 def store_files() -> list[bytes]:
     """Stores that earlier versions wrote."""
-    return [(STORED / "stores" / f"{name}.sqlite").read_bytes() for name in ("race", "check")]
+    return [(STORED / "stores" / f"{name}.sqlite").read_bytes() for name in ("scaling", "check")]
 
 
 def mutated_store(data: bytes, rng: random.Random) -> bytes:

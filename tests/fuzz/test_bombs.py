@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Those that take a second or less; the others are read by `make test-long`.
 QUICK = ("gzip of 4 GiB of zeros", "gzip of openings", "dotted names", "empty lists", "records of different names")
 QUICK += ("one field twice of very many", "one column twice of very many", "workers of a fleet")
-QUICK += ("run.json of very many solvers",)
+QUICK += ("run.json of very many rules",)
 
 
 def read(names):

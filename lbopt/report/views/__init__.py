@@ -26,7 +26,6 @@ _HOME = {
             "PlacementOutcome",
             "PredictionOutcome",
             "PrefillOutcome",
-            "RaceOutcome",
             "ReproductionOutcome",
             "ScalingOutcome",
             "StaggeredOutcome",

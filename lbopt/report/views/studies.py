@@ -30,8 +30,6 @@ from lbopt.report.placement_tables import placement_csv
 from lbopt.report.prediction_curves import draw_calibration
 from lbopt.report.prediction_tables import calibration_csv, prediction_csv
 from lbopt.report.prefill_tables import rule_rows
-from lbopt.report.race_profile import draw_profile
-from lbopt.report.race_tables import race_csv
 from lbopt.report.reproduction_figure import draw_dilution
 from lbopt.report.reproduction_tables import reproduction_csv
 from lbopt.report.scaling_curves import draw_imbalance
@@ -168,7 +166,6 @@ VIEWS: dict[str, View[Any]] = {
         tables={"prediction": _frame(prediction_csv), "calibration": _frame(calibration_csv)}, draw=draw_calibration
     ),
     "PrefillOutcome": View(tables={"rules": _frame(rule_rows)}, draw=draw_first_tokens),
-    "RaceOutcome": View(tables={"results": _frame(race_csv)}, draw=draw_profile),
     "ReproductionOutcome": View(tables={"reproduction": _frame(reproduction_csv)}, draw=draw_dilution),
     "ScalingOutcome": View(
         tables={"scaling": _frame(scaling_csv), "exponents": _frame(exponents_csv)}, draw=draw_largest_fleet

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
+from lbopt.solvers.warm_up import warm
 from lbopt.studies.batches.config import BatchesConfig
 from lbopt.studies.batches.judging import judge
 from lbopt.studies.batches.outcome import BatchesOutcome
 from lbopt.studies.batches.sampling import SampledBatch, arrivals, sample_batches
 from lbopt.studies.progress import Progress, Silent
-from lbopt.studies.race.warm_up import warm
 from lbopt.studies.study import Study
 
 

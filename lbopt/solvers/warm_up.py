@@ -1,9 +1,4 @@
-"""What happens before a solver is timed: compiling and importing, once a process, and a few small problems each time.
-
-The small problems bring the solver's code back into the processor's caches. A router decides every few milliseconds and
-finds it there; in a race it would have been driven out by the race itself, which reads problems and writes results
-between two runs, and that costs 0.3 to 0.6 ms where whole decisions take 0.2.
-"""
+"""A few small problems before a solver is timed: what it compiles or imports on first use is there afterwards."""
 
 from __future__ import annotations
 
@@ -13,16 +8,12 @@ from functools import cache
 import numpy as np
 
 from lbopt.model import StepProblem
-from lbopt.solvers import solve
-from lbopt.solvers.registry import OWN
-from lbopt.solvers.registry import compiled as own_search
+from lbopt.solvers.registry import OWN, compiled
+from lbopt.solvers.solve import solve
 
 #: Seconds for each of the problems below; compiling is not cut short by it.
 _LIMIT = 0.5
 _TRIES = 8
-
-#: Seconds where it is only the caches that are to be filled.
-_REFRESH = 0.02
 
 #: Closed by neither greedy nor elementary reasoning, so that the solver asked for really runs.
 TINY = StepProblem.now([10, 3, 5], [1, 2, 0], [4, 7, 9, 2, 6])
@@ -35,28 +26,17 @@ def warm(solver: str, window: bool) -> None:
     Windows and single steps go different ways through lbopt's own search, so each is warmed apart; of the others it is
     the import that counts.
     """
-    for problem in _problems(solver, window):
+    for problem in small_problems(solver, window):
         for _ in range(_TRIES):
             begin = time.perf_counter()
-            solve(problem, solver=own_search(solver), time_limit=_LIMIT)
+            solve(problem, solver=compiled(solver), time_limit=_LIMIT)
             if time.perf_counter() - begin < 2 * _LIMIT:  # else compiling took the time of what comes after it
                 break
 
 
-def refresh(solver: str, window: bool) -> None:
-    """Do the same in milliseconds, right before a run is timed."""
-    warm(solver, window)
-    for problem in _problems(solver, window):
-        solve(problem, solver=own_search(solver), time_limit=_REFRESH)
-
-
-def compiled(*, solver: str, window: bool) -> None:
-    """Do the same as a task of its own: what it compiles lies in the cache for the processes that are timed."""
-    warm(solver, window)
-
-
 @cache
-def _problems(solver: str, window: bool) -> list[StepProblem]:
+def small_problems(solver: str, window: bool) -> list[StepProblem]:
+    """Return the problems that warm `solver`."""
     if solver not in OWN:
         return [TINY]
     return _windows() if window else _steps()

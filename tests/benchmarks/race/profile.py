@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.studies.race.record import RaceRecord
+from tests.benchmarks.race.record import RaceRecord
 
 Times = NDArray[np.float64]
 
@@ -59,12 +59,6 @@ def quantile(times: Times, q: float, limit: float) -> Bracket | None:
         return None
     value = float(np.quantile(times, q, method="inverted_cdf"))
     return Bracket(value, value) if np.isfinite(value) else Bracket(limit, np.inf)
-
-
-def curve(times: Times) -> tuple[Times, Times]:
-    """Return the steps of the performance profile: seconds in order, and the share closed within each."""
-    closed = np.sort(times[np.isfinite(times)])
-    return closed, np.arange(1, closed.size + 1) / max(1, times.size)
 
 
 def ratios(times: Times, reference: Times, limit: float) -> list[Bracket]:

@@ -4,12 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from studies.race.small_race import problem
 
 from lbopt.exceptions import InputError
 from lbopt.instances import library
 from lbopt.studies.progress import Silent
-from lbopt.studies.race import RaceConfig, gather_instances
+from tests.benchmarks.race.config import RaceConfig
+from tests.benchmarks.race.instances import gather_instances
+from tests.benchmarks.race.small_race import problem
 
 
 def gathered(**given):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lbopt.report import numbers
-from lbopt.report.race_numbers import ratio_bracket, time_bracket
-from lbopt.studies.race import RaceOutcome
-from lbopt.studies.race.record import RaceRecord
 from lbopt.table import Table
+from tests.benchmarks.race.numbers import ratio_bracket, time_bracket
+from tests.benchmarks.race.outcome import RaceOutcome
+from tests.benchmarks.race.record import RaceRecord
 
 
 def race_tables(outcome: RaceOutcome) -> list[Table]:

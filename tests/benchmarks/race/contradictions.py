@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lbopt.studies.race.instances import RaceInstance
-from lbopt.studies.race.record import RaceRecord
+from tests.benchmarks.race.instances import RaceInstance
+from tests.benchmarks.race.record import RaceRecord
 
 LIBRARY = "the library"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from lbopt.report.numbers import UNKNOWN
-from lbopt.studies.race.profile import Bracket
+from tests.benchmarks.race.profile import Bracket
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 

@@ -14,7 +14,7 @@ from lbopt.instances.steady.state_sets import StateSet, state_set
 from lbopt.model import StepProblem
 from lbopt.studies.gap.states import read_states
 from lbopt.studies.progress import Progress
-from lbopt.studies.race.config import RaceConfig
+from tests.benchmarks.race.config import RaceConfig
 
 ALL = "all"
 

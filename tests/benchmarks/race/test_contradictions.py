@@ -2,9 +2,9 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from studies.race.small_race import instance, record
 
-from lbopt.studies.race.contradictions import LIBRARY, find_contradictions
+from tests.benchmarks.race.contradictions import LIBRARY, find_contradictions
+from tests.benchmarks.race.small_race import instance, record
 
 NAMES = ("exact", "highs", "cp-sat")
 

@@ -4,8 +4,8 @@ import os
 import time
 
 from lbopt.model import StepProblem
-from lbopt.studies.race import RaceInstance
-from lbopt.studies.race.record import RaceRecord
+from tests.benchmarks.race.instances import RaceInstance
+from tests.benchmarks.race.record import RaceRecord
 
 #: What `scripted` does with a problem that has so many workers.
 RAISES, DIES, HANGS, ANSWERS = 2, 4, 6, 3

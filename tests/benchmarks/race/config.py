@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from lbopt.exceptions import InputError
 from lbopt.files import repeated
 from lbopt.solvers import check_solver
-from lbopt.studies.plain import from_plain
 
 DEFAULT_SOLVERS = ("exact", "highs", "cp-sat")
 
@@ -70,13 +68,3 @@ class RaceConfig:
     def base(self) -> str:
         """The solver that times are divided by."""
         return self.reference or self.solvers[0]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the configuration as plain data."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> RaceConfig:
-        """Rebuild a configuration."""
-        return from_plain(cls, data, what="a race", source=source)

@@ -12,15 +12,15 @@ from pathlib import Path
 from lbopt.runner import Isolated, Outcome, Store, Summary, Task, run_tasks
 from lbopt.solvers.registry import OWN
 from lbopt.studies.progress import Progress, Silent
-from lbopt.studies.race.config import RaceConfig
-from lbopt.studies.race.contradictions import find_contradictions
-from lbopt.studies.race.instances import RaceInstance
-from lbopt.studies.race.outcome import RaceOutcome
-from lbopt.studies.race.record import RaceRecord
-from lbopt.studies.race.versions import solver_version
+from tests.benchmarks.race.config import RaceConfig
+from tests.benchmarks.race.contradictions import find_contradictions
+from tests.benchmarks.race.instances import RaceInstance
+from tests.benchmarks.race.outcome import RaceOutcome
+from tests.benchmarks.race.record import RaceRecord
+from tests.benchmarks.race.versions import solver_version
 
-MEASURE = "lbopt.studies.race.measure:measure"
-WARM_UP = "lbopt.studies.race.warm_up:compiled"
+MEASURE = "tests.benchmarks.race.measure:measure"
+WARM_UP = "tests.benchmarks.race.measure:warmed"
 
 #: A run is killed so many seconds after its limit: building the model, imports and a slow stop have room in it.
 GRACE_SECONDS = 120.0

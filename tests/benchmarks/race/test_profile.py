@@ -7,9 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from studies.race.small_race import record
 
-from lbopt.studies.race.profile import Bracket, curve, median_ratio, quantile, quickest, ratios, share_within, times_of
+from tests.benchmarks.race.profile import (
+    Bracket,
+    median_ratio,
+    quantile,
+    quickest,
+    ratios,
+    share_within,
+    times_of,
+)
+from tests.benchmarks.race.small_race import record
 
 LIMIT = 1.0
 TIMES = st.lists(st.floats(0.01, 5.0), min_size=1, max_size=30)
@@ -47,17 +55,6 @@ def test_the_median_ratio_lies_in_its_bracket(true):
     if all(a <= LIMIT and b <= LIMIT for a, b in true):
         assert found.known
         assert found.low == pytest.approx(exact)
-
-
-@given(TIMES)
-def test_the_curve_counts_what_was_closed(true):
-    """At each step of the curve the share is that of runs closed by then, counted one by one."""
-    times = censored(true)
-    seconds, shares = curve(times)
-    assert len(seconds) == sum(time <= LIMIT for time in true)
-    for second, share in zip(seconds, shares, strict=True):
-        assert share <= share_within(times, second) + 1e-12
-    assert share_within(times, math.inf) == pytest.approx(len(seconds) / len(true))
 
 
 def test_only_closed_runs_have_a_time():

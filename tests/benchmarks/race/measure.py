@@ -5,6 +5,10 @@ HiGHS, CP-SAT and CBC get the program of `lbopt.model.formulation` (workers with
 integer counts, every bound on M) and the best greedy placement as a hint, and their clock starts when the model is
 theirs. lbopt's own search is timed as `solve` is called, with everything it does.
 
+A few small problems before each run bring the solver's code back into the processor's caches. A router decides every
+few milliseconds and finds it there; a race reads problems and writes results between two runs, which drives it out, and
+that costs 0.3 to 0.6 ms where whole decisions take 0.2.
+
 What counts as an answer is the same for all: the placement is checked and scored in exact integers, and a bound that
 somebody claims is rounded up, as `solve` does.
 """
@@ -23,7 +27,22 @@ from lbopt.solvers import elementary_bound, greedy_assignment, solve
 from lbopt.solvers.backend import RawAnswer, Task, load
 from lbopt.solvers.registry import OWN, Capabilities, capabilities, compiled
 from lbopt.solvers.rounding import placement, rounded_up
-from lbopt.studies.race.warm_up import refresh
+from lbopt.solvers.warm_up import small_problems, warm
+
+#: Seconds for each problem where it is only the caches that are to be filled.
+_REFRESH = 0.02
+
+
+def refresh(solver: str, window: bool) -> None:
+    """Bring the solver's code back into the caches, in milliseconds, right before a run is timed."""
+    warm(solver, window)
+    for problem in small_problems(solver, window):
+        solve(problem, solver=compiled(solver), time_limit=_REFRESH)
+
+
+def warmed(*, solver: str, window: bool) -> None:
+    """Warm a solver as a task of its own: what it compiles lies in the cache for the processes that are timed."""
+    warm(solver, window)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,16 +3,13 @@
 import time
 
 import pytest
-from studies.race.small_race import problem
 
 from lbopt.model import StepProblem
 from lbopt.solvers import solve
 from lbopt.solvers.backend import RawAnswer
-from lbopt.solvers.exact import balance
-from lbopt.studies.race import measure as module
-from lbopt.studies.race import warm_up
-from lbopt.studies.race.measure import SearchTask, measure
-from lbopt.studies.race.warm_up import TINY
+from tests.benchmarks.race import measure as module
+from tests.benchmarks.race.measure import SearchTask, measure
+from tests.benchmarks.race.small_race import problem
 
 pytestmark = pytest.mark.jit
 
@@ -32,11 +29,6 @@ def test_every_solver_finds_the_optimum(solver, shape):
     assert found["status"] in (("proved",) if solver in ("exact", "brute-force") else ("proved", "claimed"))
     assert 0 < found["seconds"] < 5
     assert found["trusted"]
-
-
-def test_the_warming_problem_reaches_the_solver():
-    """Neither greedy nor elementary reasoning closes it, else nothing would be warmed."""
-    assert solve(TINY, solver="highs").solver == "highs"
 
 
 def test_nothing_to_admit():
@@ -118,31 +110,3 @@ def test_the_clock_of_a_search_task():
     time.sleep(0.02)
     assert task.remaining() <= 1.98
     assert SearchTask(program=None).remaining() is None
-
-
-def test_warming_up_goes_through_the_balancing_search(monkeypatch):
-    called = set()
-
-    def watched(name, compiled):
-        return lambda *given: (called.add(name), compiled(*given))[1]
-
-    kernels = ("peel", "walk", "swap_down")
-    for name in kernels:
-        monkeypatch.setattr(balance, name, watched(name, getattr(balance, name)))
-    for step in warm_up._steps():
-        solve(step, time_limit=2.0)
-    assert called == set(kernels)
-
-
-def test_a_solve_whose_time_went_into_compiling_is_repeated(monkeypatch):
-    asked = []
-
-    def slow_at_first(problem, **_):
-        asked.append(problem)
-        if len(asked) < 3:
-            time.sleep(0.03)
-
-    monkeypatch.setattr(warm_up, "solve", slow_at_first)
-    monkeypatch.setattr(warm_up, "_LIMIT", 0.01)
-    warm_up.warm.__wrapped__("exact", False)
-    assert [asked.count(one) for one in warm_up._problems("exact", False)] == [3, 1, 1, 1, 1]

@@ -3,14 +3,16 @@
 from dataclasses import replace
 
 import pytest
-from studies.race.small_race import DIES, HANGS, RAISES, instance
 
 from lbopt.exceptions import InputError
 from lbopt.runner import Isolated, Serial
 from lbopt.studies.progress import Silent
-from lbopt.studies.race import RaceConfig, race, run_race
+from tests.benchmarks.race import race
+from tests.benchmarks.race.config import RaceConfig
+from tests.benchmarks.race.race import run_race
+from tests.benchmarks.race.small_race import DIES, HANGS, RAISES, instance
 
-SCRIPTED = "studies.race.small_race:scripted"
+SCRIPTED = "tests.benchmarks.race.small_race:scripted"
 
 
 @pytest.fixture(autouse=True)

@@ -1,17 +1,15 @@
-"""What a race found. Numbers only; how they look is the report's affair."""
+"""What a race found. Numbers only; how they look is in `tables`."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
-from lbopt.display import Displayed
-from lbopt.studies.race.config import RaceConfig
-from lbopt.studies.race.contradictions import Contradiction
-from lbopt.studies.race.instances import RaceInstance
-from lbopt.studies.race.profile import Bracket, median_ratio, quantile, ratios, share_within, times_of
-from lbopt.studies.race.record import STATUSES, RaceRecord
+from tests.benchmarks.race.config import RaceConfig
+from tests.benchmarks.race.contradictions import Contradiction
+from tests.benchmarks.race.instances import RaceInstance
+from tests.benchmarks.race.profile import Bracket, median_ratio, quantile, ratios, times_of
+from tests.benchmarks.race.record import STATUSES, RaceRecord
 
 #: The group of everything.
 ALL_GROUPS = "all"
@@ -47,8 +45,8 @@ class RatioSummary:
     median: Bracket | None
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class RaceOutcome(Displayed):
+@dataclass(slots=True, eq=False)
+class RaceOutcome:
     """Everything that a race found; `records` has one entry for each instance and solver, instance by instance."""
 
     config: RaceConfig
@@ -57,9 +55,6 @@ class RaceOutcome(Displayed):
     contradictions: list[Contradiction]
     interrupted: bool = False
     notes: list[str] = field(default_factory=list)
-
-    def __repr__(self) -> str:
-        return f"<RaceOutcome {len(self.instances)} instances, {len(self.config.solvers)} solvers>"
 
     @property
     def groups(self) -> list[str]:
@@ -126,61 +121,3 @@ class RaceOutcome(Displayed):
             if record.value is not None:
                 best[record.digest] = min(best.get(record.digest, record.value), record.value)
         return best
-
-    def share_closed(self, solver: str, seconds: float, group: str = ALL_GROUPS, *, claims: bool = True) -> float:
-        """Return the share of a solver's runs closed within so many seconds.
-
-        Parameters
-        ----------
-        solver
-            Name of the solver.
-        seconds
-            Time limit, seconds.
-        group
-            Group of instances.
-        claims
-            Whether optima that a solver only claims count.
-        """
-        records = [r for r in self.of(solver, group) if r.status != "missing"]
-        return share_within(times_of(records, claims=claims), seconds)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the summaries as plain data; what is only bracketed has its two ends, an open one being null."""
-        return {
-            "configuration": self.config.to_dict(),
-            "instances": len(self.instances),
-            "interrupted": self.interrupted,
-            "notes": self.notes,
-            "contradictions": [asdict(one) for one in self.contradictions],
-            "solvers": [
-                {
-                    "group": s.group,
-                    "solver": s.solver,
-                    "runs": s.runs,
-                    **s.counts,
-                    "median_seconds": _ends(s.median),
-                    "p99_seconds": _ends(s.p99),
-                    "largest_open_gap_tokens": s.largest_gap,
-                    "largest_open_gap_share": s.largest_gap_share,
-                    "best_found_share": s.best_found,
-                }
-                for s in self.summaries()
-            ],
-            "ratios": [
-                {
-                    "group": r.group,
-                    "solver": r.solver,
-                    "reference": self.config.base,
-                    "pairs": r.pairs,
-                    "neither_closed": r.undecided,
-                    "median_ratio": _ends(r.median),
-                }
-                for r in self.ratio_summaries()
-            ],
-        }
-
-
-def _ends(value: Bracket | None) -> list[float | None] | None:
-    if value is None:
-        return None
-    return [value.low, value.high if math.isfinite(value.high) else None]
