@@ -10,11 +10,12 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from lbopt.serving.router.locality_metrics import locality_metrics
+from lbopt.serving.router.tally import Tally
 from lbopt.serving.state import Ending, Health, RequestTracker
 
 if TYPE_CHECKING:
@@ -38,61 +39,35 @@ class RouterMetrics(Collector):
         self.tokens = 0  # of requests that have ended
         self._ends: deque[float] = deque(maxlen=256)
         self._idle: dict[str, list[float]] = {}  # by group: time of the last sample, busy seconds, idle share of them
-        self._wait = Histogram(
-            "lbopt_pool_wait_seconds",
-            "Time in the pool until a worker was chosen",
-            registry=self.registry,
-            buckets=_WAITS,
-        )
-        self._first = Histogram(
-            "lbopt_time_to_first_token_seconds",
-            "From the arrival to the first chunk of an engine",
-            registry=self.registry,
-            buckets=_WAITS,
-        )
-        self._per_token = Histogram(
-            "lbopt_time_per_output_token_seconds",
-            "From the first chunk to the end, per token",
-            registry=self.registry,
-            buckets=_WAITS,
-        )
-        decisions = Histogram(
-            "lbopt_dispatch_seconds", "One decision, by stage", ["stage"], registry=self.registry, buckets=_DECISIONS
-        )
-        self._stages = [decisions.labels(stage) for stage in ("observe", "decide", "send")]
-        self._error = Histogram(
-            "lbopt_prompt_estimate_error",
-            "Share by which the estimated prompt tokens differ from those that the engine counted",
-            registry=self.registry,
-            buckets=_ERRORS,
-        )
+        self._wait, self._first, self._per_token = Tally(_WAITS), Tally(_WAITS), Tally(_WAITS)
+        self._stages = {stage: Tally(_DECISIONS) for stage in ("observe", "decide", "send")}
+        self._error = Tally(_ERRORS)
         self.registry.register(self)
 
     # -- what happens
 
     def note_decision(self, stages: Stages) -> None:
         """Note the seconds of one decision."""
-        observe, decide, send = self._stages
-        observe.observe(stages.observe)
-        decide.observe(stages.decide)
-        send.observe(stages.send)
+        self._stages["observe"].note(stages.observe)
+        self._stages["decide"].note(stages.decide)
+        self._stages["send"].note(stages.send)
 
     def note_wait(self, tracker: RequestTracker) -> None:
         """Note how long a request was in the pool."""
-        self._wait.observe(tracker.dispatched_at - tracker.pooled_at)
+        self._wait.note(tracker.dispatched_at - tracker.pooled_at)
 
     def note_estimate(self, estimated: int, counted: int) -> None:
         """Note estimated prompt tokens, and those that the engine counted."""
-        self._error.observe(abs(estimated - counted) / max(counted, 1))
+        self._error.note(abs(estimated - counted) / max(counted, 1))
 
     def note_end(self, tracker: RequestTracker) -> None:
         """Note that a request has ended."""
         self.tokens += tracker.produced
         self._ends.append(tracker.ended_at)
         if tracker.first_at:
-            self._first.observe(tracker.first_at - tracker.arrived_at)
+            self._first.note(tracker.first_at - tracker.arrived_at)
             if tracker.ending is Ending.FINISHED and tracker.produced > 1:
-                self._per_token.observe((tracker.ended_at - tracker.first_at) / (tracker.produced - 1))
+                self._per_token.note((tracker.ended_at - tracker.first_at) / (tracker.produced - 1))
 
     def seconds_to_place(self, waiting: int) -> float:
         """Return about how long so many waiting requests will take to be placed, 1 to 60 s."""
@@ -126,6 +101,7 @@ class RouterMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Read the state."""
         self.sample_barrier(self._router.now())
+        yield from self._of_tallies()
         yield from self._of_workers()
         yield from self._of_groups()
         yield from self._of_requests()
@@ -141,6 +117,23 @@ class RouterMetrics(Collector):
             yield from locality_metrics(router.signatures)
         if router.shadow is not None:
             yield from router.shadow.collect()
+
+    def _of_tallies(self) -> Iterator[Metric]:
+        for name, text, tally in (
+            ("lbopt_pool_wait_seconds", "Time in the pool until a worker was chosen", self._wait),
+            ("lbopt_time_to_first_token_seconds", "From the arrival to the first chunk of an engine", self._first),
+            ("lbopt_time_per_output_token_seconds", "From the first chunk to the end, per token", self._per_token),
+            (
+                "lbopt_prompt_estimate_error",
+                "Share by which the estimated prompt tokens differ from those that the engine counted",
+                self._error,
+            ),
+        ):
+            yield HistogramMetricFamily(name, text, buckets=tally.buckets(), sum_value=tally.sum)
+        stages = HistogramMetricFamily("lbopt_dispatch_seconds", "One decision, by stage", labels=["stage"])
+        for stage, tally in self._stages.items():
+            stages.add_metric([stage], tally.buckets(), tally.sum)
+        yield stages
 
     def _of_workers(self) -> Iterator[Metric]:
         labels = ["group", "worker"]
