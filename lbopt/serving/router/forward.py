@@ -209,17 +209,24 @@ class Attempt:
             self._read_usage(body)
             router.finished(job, self._attempt)
         else:
+            if 300 <= head.status < 400 or (head.status < 300 and b'"error"' not in body):
+                return self._without_answer(head)
             if head.status == 200 and self._is_refused("sent no answer", head):
                 return Result.AGAIN
             router.failed(job)
-            if 300 <= head.status < 400 or (head.status < 300 and b'"error"' not in body):
-                self.answer = refuse(502, self.why, "upstream_error")
-                return Result.ANSWERED
         job.heard_at = 0.0
         self.answer = answer = await self._begin(head, len(body))
         for begin in range(0, len(body), _PIECE):
             await self._write(answer, body[begin : begin + _PIECE])
         await self._write(answer, b"", is_last=True)
+        return Result.ANSWERED
+
+    def _without_answer(self, head: Head) -> Result:
+        """Ask another engine in place of one that sent what is no answer; where none is left, the client is told."""
+        if self._is_refused("sent no answer" if head.status == 200 else f"answered {head.status}", head):
+            return Result.AGAIN
+        self._router.failed(self._job)
+        self.answer = refuse(502, self.why, "upstream_error")
         return Result.ANSWERED
 
     async def _collected(self, wire: Wire) -> bytes | None:
@@ -269,12 +276,12 @@ class Attempt:
                 data = flow.take(data)
                 if answer is None and flow.counter.error and self._is_refused("answered with an error", head, 500):
                     return Result.AGAIN
-                if answer is None and flow.counter.is_empty and self._is_refused("sent no answer", head):
-                    return Result.AGAIN
+                if answer is None and flow.counter.is_empty:
+                    return self._without_answer(head)
                 if data:
                     if answer is None:
                         answer = await self._begin(head)
-                        if not (flow.counter.error or flow.counter.is_empty):
+                        if not flow.counter.error:
                             router.taken(job, self._endpoint)
                     await self._write(answer, data)
                 if flow.is_over:
