@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -18,10 +19,11 @@ from hypothesis import strategies as st
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.serving.load.bodies import Bodies
-from lbopt.serving.load.client import Outcome
+from lbopt.serving.load.client import BAD_ANSWER, Outcome, Reader
 from lbopt.serving.load.config import LoadConfig
 from lbopt.serving.load.events import EventParser
 from lbopt.serving.load.generator import LoadRun, run_load
+from lbopt.serving.load.http_client import Response
 from lbopt.serving.load.result import LARGEST_LAG, LoadResult, percentile
 from lbopt.serving.load.table import load_table
 from lbopt.serving.mock.fleet import mock_fleet
@@ -53,6 +55,21 @@ def test_a_line_end_that_is_cut_in_two_ends_one_line():
     assert parser.feed(b"data: a\r") == []
     assert parser.feed(b"\n\r") == []
     assert parser.feed(b"\ndata:b\n\n") == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("count", [10**30, -1, "7", 1.5, None, [1]])
+def test_an_answer_that_counts_what_cannot_be_is_a_bad_one(count):
+    """So is one that is nested beyond Python's stack: the others are read all the same."""
+    for body in (
+        b'data: {"usage": %b}\n\n' % json.dumps({"completion_tokens": count, "prompt_tokens": 3}).encode(),
+        b"data: " + b"[" * 100_000 + b"\n\n",
+    ):
+        reader, outcome, response = Reader(0.0), Outcome(0, "http://x", 0.0), Response()
+        response.status, response.headers = 200, {b"content-type": b"text/event-stream"}
+        response.pieces = [(1.0, body)]
+        reader.put(outcome, response)
+        reader.finish()
+        assert outcome.error == BAD_ANSWER
 
 
 def test_prompts_have_the_traces_lengths_and_differ():

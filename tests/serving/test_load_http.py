@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from unittest.mock import create_autospec
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
+from lbopt.serving.load.events import EventParser
 from lbopt.serving.load.http_client import (
     BrokenResponseError,
+    Connection,
     Connections,
     MalformedResponseError,
     Origin,
@@ -88,6 +91,32 @@ def test_a_body_is_whole_however_its_bytes_are_cut(parts, cuts, kind):
     assert reusable == (kind != "end")
 
 
+@pytest.mark.parametrize("kind", [b"Content-Length: %d", b"Transfer-Encoding: chunked\r\n\r\n%x"])
+def test_a_large_answer_in_small_pieces_is_looked_at_once_and_has_an_end(kind, monkeypatch):
+    """Two MiB in pieces of 64 bytes: with each of them all that came before was copied."""
+    wire = HEAD + kind % 2**21 + (b"\r\n\r\n" if b"Length" in kind else b"\r\n")
+    body = b"data: " + b"x" * (2**21 - 6)
+    pieces = [wire, *(body[at : at + 64] for at in range(0, 2**21, 64))]
+
+    async def received(*wires):
+        connection, response = Connection(asyncio.get_running_loop()), Response()
+        connection.connection_made(create_autospec(asyncio.Transport, instance=True))
+        exchange = asyncio.ensure_future(connection.exchange(b"", response))
+        await asyncio.sleep(0)
+        for piece in wires:
+            connection.data_received(piece)
+        await exchange
+        return response.body
+
+    assert asyncio.run(received(*pieces, *([] if b"Length" in kind else [b"\r\n0\r\n\r\n"]))) == body
+    parser = EventParser()
+    assert [parser.feed(piece) for piece in pieces[1:]] == [[]] * 2**15
+    assert parser.feed(b"\n\n") == [body[6:]]
+    monkeypatch.setattr("lbopt.serving.load.http_client._LARGEST_ANSWER", 2**20)
+    with pytest.raises(MalformedResponseError):
+        asyncio.run(received(*pieces))
+
+
 def test_pieces_have_the_times_at_which_they_came():
     parts = (b"data: 1\n\n", b"data: 2\n\n")
     wire = [HEAD + b"Transfer-Encoding: chunked\r\n\r\n", *(b"9\r\n%b\r\n" % part for part in parts), b"0\r\n\r\n"]
@@ -97,7 +126,7 @@ def test_pieces_have_the_times_at_which_they_came():
 
 
 def test_a_connection_is_used_again_unless_the_server_says_no():
-    wire = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na"
+    wire = b"HTTP/1.1 100 Continue\r\n\r\n" * 2000 + b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na"
     found, _ = answered(wire, requests=3)
     assert len({id(connection) for _, connection, _ in found}) == 1
     [(response, _, reusable)], _ = answered(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\na")
@@ -154,7 +183,10 @@ def test_a_response_that_breaks_off_is_an_error(pieces, then, reset):
         HEAD + b"Transfer-Encoding: chunked\r\n\r\nxyz\r\n",
         HEAD + b"Transfer-Encoding: chunked\r\n\r\n-3\r\nabc\r\n",
         b"a" * 70_000,
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"0" * 200_000,
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"x" * 200_000,
     ],
+    ids=lambda wire: f"{wire[:12]!r} {len(wire)}",
 )
 def test_nonsense_is_no_response(wire):
     with pytest.raises(MalformedResponseError):

@@ -23,6 +23,7 @@ from lbopt.serving.load.http_client import (
     Response,
     request_of,
 )
+from lbopt.serving.router.usage import count_of
 
 #: Kinds of errors; ``status-NNN`` for any other HTTP status than 200 joins them.
 CONNECT, RESET, TRUNCATED, TIMEOUT, RECOMPUTED, BAD_ANSWER = (
@@ -174,7 +175,7 @@ class Reader:
                 yield from self._read_events(outcome, response)
             elif not outcome.error:
                 self._read_body(json.loads(response.body), outcome)
-        except (ValueError, LookupError, TypeError, AttributeError):
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             outcome.error = outcome.error or BAD_ANSWER
 
     def _read_events(self, outcome: Outcome, response: Response) -> Iterator[None]:
@@ -204,11 +205,17 @@ class Reader:
             if choice.get("stop_reason") == RECOMPUTED:
                 outcome.error = RECOMPUTED
         if usage:
-            outcome.tokens = int(usage["completion_tokens"])
-            outcome.prompt_tokens = int(usage["prompt_tokens"])
+            outcome.tokens, outcome.prompt_tokens = _counts(usage)
 
     def _read_body(self, answer: dict[str, Any], outcome: Outcome) -> None:
-        outcome.tokens = int(answer["usage"]["completion_tokens"])
-        outcome.prompt_tokens = int(answer["usage"]["prompt_tokens"])
+        outcome.tokens, outcome.prompt_tokens = _counts(answer["usage"])
         if answer["choices"][0].get("stop_reason") == RECOMPUTED:
             outcome.error = RECOMPUTED
+
+
+def _counts(usage: dict[str, Any]) -> tuple[int, int]:
+    """Return tokens of the answer and of the prompt; a ValueError says that they cannot be."""
+    made, prompt = count_of(usage["completion_tokens"]), count_of(usage["prompt_tokens"])
+    if made is None or prompt is None:
+        raise ValueError("no count of tokens")
+    return made, prompt

@@ -11,19 +11,22 @@ class EventParser:
     """Takes pieces, gives the data of whole events."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest: list[bytes] = []  # pieces of a line that has not ended, each looked at once
         self._data: list[bytes] = []
 
     def feed(self, piece: bytes) -> list[bytes]:
         """Return the data of every event that ends in `piece`."""
-        text = self._rest + piece
+        if b"\n" not in piece and b"\r" not in piece and not (self._rest and self._rest[-1].endswith(b"\r")):
+            self._rest.append(piece)
+            return []
+        text = b"".join((*self._rest, piece))
         held = b""
         if text.endswith(b"\r"):  # its LF may come in the next piece
             text, held = text[:-1], b"\r"
         if b"\r" in text:
             text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         *lines, rest = text.split(b"\n")
-        self._rest = rest + held
+        self._rest = [rest + held]
         found = []
         for line in lines:
             if not line:

@@ -24,6 +24,8 @@ from lbopt.exceptions import InputError
 IDLE = 2.0
 
 _LONGEST_HEAD = 65_536
+#: Bytes of one answer, in pieces and chunks of any size.
+_LARGEST_ANSWER = 2**27
 
 
 class BrokenResponseError(Exception):
@@ -106,7 +108,10 @@ class Connection(asyncio.Protocol):
         self._ended: asyncio.Future[None] | None = None
         self._response = Response()
         self._rest = b""
-        self._left: int | None = None  # of the body or of a chunk; None where it ends with the connection
+        self._parts: list[bytes] = []  # of a chunk that is not whole
+        self._missing = 0  # bytes of that chunk
+        self._size = 0  # of the answer so far
+        self._left: int | None = None  # of the body; None where it ends with the connection
         self._in_head = self._chunked = self._in_trailer = False
         self.reusable = True
         self.idle_since = 0.0
@@ -122,6 +127,7 @@ class Connection(asyncio.Protocol):
             If something else comes.
         """
         self._response, self._rest, self._in_head = response, b"", True
+        self._parts, self._missing, self._size = [], 0, 0
         self._ended = self._loop.create_future()
         self.transport.write(request)
         try:
@@ -143,12 +149,15 @@ class Connection(asyncio.Protocol):
             self.reusable = False  # nobody asked
             return
         try:
+            self._size += len(data)
+            if self._size > _LARGEST_ANSWER:
+                raise ValueError("the answer is too long")
             if self._in_head:
                 data = self._read_head(self._rest + data)
                 if self._in_head:
                     return
             if self._chunked:
-                self._read_chunks(self._rest + data if self._rest else data)
+                self._take_chunks(data)
             elif self._left is None:
                 self._note(data)
             else:
@@ -175,20 +184,20 @@ class Connection(asyncio.Protocol):
 
     def _read_head(self, data: bytes) -> bytes:
         """Read status and headers once they are whole; return what follows them."""
-        head, found, rest = data.partition(b"\r\n\r\n")
-        if not found:
-            if len(data) > _LONGEST_HEAD:
-                raise ValueError("the head is too long")
-            self._rest = data
-            return b""
-        first, *lines = head.split(b"\r\n")
-        version, status, *_ = first.split(b" ")
-        if not version.startswith(b"HTTP/1."):
-            raise ValueError("no HTTP")
-        number = int(status)
+        if len(data) > _LONGEST_HEAD and data.find(b"\r\n\r\n", 0, _LONGEST_HEAD) < 0:
+            raise ValueError("the head is too long")
+        number, rest = 100, data
+        while 100 <= number < 200:  # what comes before the answer itself
+            head, found, rest = rest.partition(b"\r\n\r\n")
+            if not found:
+                self._rest = head
+                return b""
+            first, *lines = head.split(b"\r\n")
+            version, status, *_ = first.split(b" ")
+            if not version.startswith(b"HTTP/1."):
+                raise ValueError("no HTTP")
+            number = int(status)
         self._rest = b""
-        if 100 <= number < 200:
-            return self._read_head(rest)
         headers = {}
         for line in lines:
             name, _, value = line.partition(b":")
@@ -204,9 +213,17 @@ class Connection(asyncio.Protocol):
             self._end()
         return rest
 
+    def _take_chunks(self, data: bytes) -> None:
+        """Keep the pieces of a chunk until it is whole, so that each byte is looked at once."""
+        self._parts.append(data)
+        self._missing -= len(data)
+        if self._missing <= 0:
+            data, self._parts = b"".join(self._parts) if len(self._parts) > 1 else data, []
+            self._read_chunks(self._rest + data if self._rest else data)
+
     def _read_chunks(self, data: bytes) -> None:
         """Note the content of whole chunks; what is not whole waits for the next piece."""
-        at = 0
+        at = self._missing = 0
         found: list[bytes] = []
         while (line := data.find(b"\r\n", at)) >= 0:
             if self._in_trailer:
@@ -224,10 +241,13 @@ class Connection(asyncio.Protocol):
                 continue
             end = line + 2 + size
             if end + 2 > len(data):
+                self._missing = end + 2 - len(data)
                 break
             found.append(data[line + 2 : end])
             at = end + 2
         self._rest = data[at:]
+        if not self._missing and len(self._rest) > _LONGEST_HEAD:
+            raise ValueError("the size of a chunk, or what follows the last, is too long")
         self._note(found[0] if len(found) == 1 else b"".join(found))
 
     def _note(self, data: bytes) -> None:
