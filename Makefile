@@ -11,7 +11,7 @@ TOGETHER := -n auto --dist worksteal
 ONE_CORE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 # Few files have tests that run alone; to import all of them takes as long as those tests.
 ALONE = $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
-UNCOMPILED := tests/kernels tests/policies tests/simulator tests/assignment tests/prefill
+UNCOMPILED := tests/kernels tests/policies tests/simulator tests/assignment tests/prefill tests/serving/test_same_as_simulator.py
 
 .PHONY: help demo serve-demo test quick test-long fuzz faults test-bounds test-mutation test-mutation-quick coverage frozen lint bench notebooks docs proofs clean
 
