@@ -314,6 +314,8 @@ def test_a_setting_that_makes_no_fleet_is_refused():
         ({"watermark": 1.0}, "watermark is 1"),
         ({"prefillers": -1}, "prefillers is -1"),
         ({"port": 70_000}, "port is 70000"),
+        ({"port": 10**400}, "port is a whole number of 1,329 bits"),
+        ({"workers": 10**400, "groups": 1}, "workers is a whole number of 1,329 bits and slots 72; expected at most"),
         ({"port": 65_535}, "leaves no port"),
         ({"transfer": "x"}, "transfer is 'x'"),
         ({"fault": ("crash:worker=0,at=soon",)}, "at is 'soon'"),

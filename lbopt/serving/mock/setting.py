@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
+from lbopt.files import shown
 from lbopt.hardware import make_step_time
 from lbopt.prefill import PassTime
 from lbopt.serving.mock.faults import make_fault
@@ -16,6 +17,9 @@ from lbopt.studies.option import Option
 
 #: How the events of a stream lie in the pieces that are sent.
 WIRES = ("plain", "joined", "split")
+
+#: A step's time is tabulated by the requests that run.
+_MOST_SLOTS = 2**20
 
 _FLEET, _MEMORY, _PREFILL, _ANSWERS = "Fleet", "Memory", "Prefill", "Answers"
 
@@ -134,10 +138,13 @@ class MockSetting:
                 raise InputError(f"{name.replace('_', ' ')} is {getattr(self, name)}; expected at least {least}")
         if self.workers % self.groups:
             raise InputError(f"{self.workers} workers do not form {self.groups} groups of one size")
+        if self.workers * self.slots > _MOST_SLOTS:
+            given = f"workers is {shown(self.workers)} and slots {shown(self.slots)}"
+            raise InputError(f"{given}; expected at most {_MOST_SLOTS:,} slots in all")
         if self.prefillers < 0 or self.prefill < 0:
             raise InputError(f"prefillers is {self.prefillers} and prefill {self.prefill}; expected 0 or more")
         if not 0 <= self.port <= 65_535:
-            raise InputError(f"port is {self.port}; expected 0 to 65535")
+            raise InputError(f"port is {shown(self.port)}; expected 0 to 65535")
         last = self.port + (self.groups if self.one_endpoint else self.workers) + self.prefillers
         if self.port and last > 65_535:
             raise InputError(f"port {self.port} leaves no port for the last endpoint, {last}; expected 65535 at most")
