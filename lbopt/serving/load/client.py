@@ -23,7 +23,7 @@ from lbopt.serving.load.http_client import (
     Response,
     request_of,
 )
-from lbopt.serving.router.usage import count_of
+from lbopt.serving.usage import count_of
 
 #: Kinds of errors; ``status-NNN`` for any other HTTP status than 200 joins them.
 CONNECT, RESET, TRUNCATED, TIMEOUT, RECOMPUTED, BAD_ANSWER = (

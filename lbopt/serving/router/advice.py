@@ -26,7 +26,7 @@ from lbopt.serving.router.ask import Ask
 from lbopt.serving.router.handlers import ROUTER, allowed
 from lbopt.serving.router.job import ADVICE, SAID, Job, Stop
 from lbopt.serving.router.service import Refusal, Router
-from lbopt.serving.router.usage import MOST_TOKENS, count_of
+from lbopt.serving.usage import MOST_TOKENS, count_of
 
 ADVISED = web.AppKey("advised", dict[str, Job])
 _LARGEST = 2**16

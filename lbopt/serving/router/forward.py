@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 from aiohttp import web
 
+from lbopt.serving.router.answer_fields import read_answer
 from lbopt.serving.router.answers import over_budget, refuse
 from lbopt.serving.router.ask import with_field
 from lbopt.serving.router.breaker import asked_rest
@@ -24,8 +25,8 @@ from lbopt.serving.router.events import error_event
 from lbopt.serving.router.flow import Flow
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.signatures import HEADER, KEY_HEADER
-from lbopt.serving.router.usage import read_answer, usage_of
 from lbopt.serving.router.wire import Head, Wire, request_head
+from lbopt.serving.usage import usage_of
 
 if TYPE_CHECKING:
     from multidict import CIMultiDictProxy

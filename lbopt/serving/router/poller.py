@@ -17,8 +17,8 @@ from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.forward import FAULTS, read_whole
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.scrape import LARGEST_SCRAPE, Reading, of_rank, read_metrics
-from lbopt.serving.router.usage import count_of
 from lbopt.serving.state import Health
+from lbopt.serving.usage import count_of
 
 if TYPE_CHECKING:
     from lbopt.serving.router.service import Router

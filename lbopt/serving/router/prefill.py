@@ -17,6 +17,7 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
+from lbopt.serving.router.answer_fields import read_answer
 from lbopt.serving.router.answers import over_budget, refuse
 from lbopt.serving.router.breaker import Breaker, Rest, delay
 from lbopt.serving.router.budget import OverBudgetError
@@ -25,9 +26,9 @@ from lbopt.serving.router.fleet_file import PrefillerPlan
 from lbopt.serving.router.forward import FAULTS, OF_REQUEST, headers_for_client, read_whole
 from lbopt.serving.router.job import Job, Stop
 from lbopt.serving.router.scrape import of_rank
-from lbopt.serving.router.usage import read_answer, usage_of
 from lbopt.serving.router.wire import is_fit
 from lbopt.serving.state import Prefiller
+from lbopt.serving.usage import usage_of
 
 if TYPE_CHECKING:
     from lbopt.serving.router.service import Router
