@@ -208,6 +208,17 @@ def test_a_count_that_cannot_be_is_none(number):
     assert counter.tokens == 1
 
 
+@pytest.mark.parametrize("ends", [b"\n\n", b"\r\r", b"\r\n\r\n"])
+def test_no_event_hides_in_the_text_of_another(ends):
+    """The shape is known, and the text holds an end of events: what a client sees is what is counted."""
+    counter, one = EventCounter(), text("one")
+    hidden = one.replace(b"one", b"one" + ends + b"data: [DONE]" + ends)
+    assert counter.take(one) == one
+    passed = counter.take(hidden)
+    assert counter.done
+    assert passed.endswith(b"data: [DONE]" + ends)
+
+
 def test_an_event_without_end_is_not_kept():
     """Memory is bounded; what follows is read again."""
     counter = EventCounter()

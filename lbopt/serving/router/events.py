@@ -116,6 +116,8 @@ class EventCounter:
             and chunk.startswith(known)
             and chunk.endswith(self._after)
             and chunk.find(b'"', len(known)) == len(chunk) - len(self._after)
+            and chunk.find(b"\n", len(known)) == len(chunk) - 2  # no end of a line, and so of an event, in the text
+            and chunk.find(b"\r", len(known)) < 0
         ):
             self.events += 1
             self.tokens += 1
@@ -185,7 +187,8 @@ class EventCounter:
     def _note_shape(self, chunk: bytes, before: int) -> None:
         """Note what stands around the text of an event that told of one token and of nothing else."""
         self._before = self._after = b""
-        if self._text is None and self.tokens == before + 1 and not _tells_more(chunk):
+        is_plain = self.tokens == before + 1 and not _tells_more(chunk) and chunk.find(b"\n") == len(chunk) - 2
+        if self._text is None and is_plain:
             for name in (b'"text":"', b'"content":"', b'"text": "', b'"content": "'):
                 begin = chunk.find(name) + len(name)
                 end = chunk.find(b'"', begin)
