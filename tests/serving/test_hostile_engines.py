@@ -124,6 +124,22 @@ def test_a_round_that_fails_stops_nobody():
     run(check())
 
 
+def test_where_a_rule_cannot_bind_the_fallback_rule_does():
+    """One request after another: by load all would go to the first worker."""
+
+    async def check():
+        engines = [Raw(events(ONE, DONE)), Raw(events(ONE, DONE))]
+        async with fleet(engines, policy="round-robin", fallback="round-robin") as (router, client, base):
+            router.dispatcher.rules["g"].bind = lambda _sight: 1 // 0
+            for _ in range(4):
+                assert await stream(client, base) == (200, ONE + DONE)
+            assert [engine.count for engine in engines] == [2, 2]
+            assert router.dispatcher.failed_decisions == 4
+            await becomes(lambda: is_empty(router))
+
+    run(check())
+
+
 def test_an_estimate_is_moved_within_bounds_by_one_that_lies():
     """Every third answer counts sixteen million tokens for eleven bytes; a true change is followed."""
     estimate = PromptEstimate()

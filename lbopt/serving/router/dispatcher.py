@@ -248,7 +248,8 @@ class Dispatcher:
                 worker = rule.bind(sight)
             except Exception as error:
                 self._note_failure(rule, error)
-                worker = min(sight.workers, key=lambda w: w.virtual_load)
+                rule = self.fallbacks[group.name]
+                worker = rule.bind(sight) if rule.is_immediate else min(sight.workers, key=lambda w: w.virtual_load)
             if worker is not None:
                 if self._look is not None:
                     stages = Stages(seen - begin, time.perf_counter() - seen)
@@ -309,12 +310,12 @@ class Dispatcher:
 
 def _for_rule(pool: Pool) -> list[RequestTracker]:
     """Return who waits for the rule to decide: not those that a worker refused, which go by load."""
-    return [tracker for tracker in pool if not (tracker.attempt and _was_refused(tracker))]
+    return [tracker for tracker in pool if not _was_refused(tracker)]
 
 
 def _was_refused(tracker: RequestTracker) -> bool:
     """Return whether a request has come back from a worker that did not take it."""
-    return tracker.attempt > 0 and isinstance(tracker.payload, Job) and bool(tracker.payload.tried)
+    return isinstance(tracker.payload, Job) and bool(tracker.payload.tried)
 
 
 def _still_fitting(sight: Sight, decision: NDArray[np.int64]) -> NDArray[np.int64]:
