@@ -23,7 +23,7 @@ from lbopt.exceptions import InputError
 from lbopt.files import shown
 from lbopt.serving.router.answers import as_json, refuse
 from lbopt.serving.router.ask import Ask
-from lbopt.serving.router.handlers import ROUTER, allowed
+from lbopt.serving.router.handlers import ROUTER, closed
 from lbopt.serving.router.job import ADVICE, SAID, Job, Stop
 from lbopt.serving.router.service import Refusal, Router
 from lbopt.serving.usage import MOST_TOKENS, count_of
@@ -76,18 +76,13 @@ def _asked(data: dict[str, Any]) -> Ask:
 def _closed(request: web.Request) -> web.Response | None:
     """Return the refusal of one who is no gateway."""
     options = request.app[ROUTER].options
-    tokens = [token for token in (options.route_token, options.admin_token) if token is not None]
-    if not tokens:
-        return refuse(403, "neither a route token nor an admin token is set: this door is closed", "permission_error")
-    if not any(allowed(request, token) for token in tokens):
-        return refuse(401, "the route token is missing or wrong", "permission_error")
-    return None
+    return closed(request, {"route": options.route_token, "admin": options.admin_token})
 
 
 async def route(request: web.Request) -> web.Response:
     """Decide where a request goes: waits in the pool for a place, and answers with the worker."""
-    if (closed := _closed(request)) is not None:
-        return closed
+    if (refused := _closed(request)) is not None:
+        return refused
     router = request.app[ROUTER]
     try:
         data = await document(request)
@@ -152,8 +147,8 @@ def _forget(app: web.Application, job: Job) -> None:
 
 async def report(request: web.Request) -> web.Response:
     """Take in what a gateway tells of a request: tokens that were made, prompt tokens, and how it ended."""
-    if (closed := _closed(request)) is not None:
-        return closed
+    if (refused := _closed(request)) is not None:
+        return refused
     router: Router = request.app[ROUTER]
     job = request.app[ADVISED].get(request.match_info["id"])
     if job is None:

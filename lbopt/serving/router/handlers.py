@@ -41,6 +41,16 @@ def allowed(request: web.Request, key: str | None) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), f"Bearer {key}".encode())
 
 
+def closed(request: web.Request, tokens: dict[str, str | None]) -> web.Response | None:
+    """Return the refusal of one who brings none of a door's tokens, which are given by what they are called."""
+    known = {name: token for name, token in tokens.items() if token is not None}
+    if not known:
+        return refuse(403, f"no {' or '.join(tokens)} token is set: this door is closed", "permission_error")
+    if not any(allowed(request, token) for token in known.values()):
+        return refuse(401, f"the {' or '.join(tokens)} token is missing or wrong", "permission_error")
+    return None
+
+
 async def completions(request: web.Request) -> web.StreamResponse:
     """Answer `/v1/completions`."""
     return await _answer(request, chat=False)

@@ -17,7 +17,7 @@ from lbopt.serving.router.advice import document
 from lbopt.serving.router.answers import as_json, refuse
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.fleet_file import WorkerAddress, refuse_outside, refuse_same, worker_of
-from lbopt.serving.router.handlers import ROUTER, allowed
+from lbopt.serving.router.handlers import ROUTER, closed
 from lbopt.serving.state import Health
 
 
@@ -59,12 +59,7 @@ async def shadow(request: web.Request) -> web.Response:
 
 def _closed(request: web.Request) -> web.Response | None:
     """Return the refusal of one who may not touch workers."""
-    token = request.app[ROUTER].options.admin_token
-    if token is None:
-        return refuse(403, "no admin token is set: this door is closed", "permission_error")
-    if not allowed(request, token):
-        return refuse(401, "the admin token is missing or wrong", "permission_error")
-    return None
+    return closed(request, {"admin": request.app[ROUTER].options.admin_token})
 
 
 def describe(endpoint: Endpoint) -> dict[str, Any]:
@@ -87,8 +82,8 @@ def describe(endpoint: Endpoint) -> dict[str, Any]:
 
 async def list_workers(request: web.Request) -> web.Response:
     """List the workers."""
-    if (closed := _closed(request)) is not None:
-        return closed
+    if (refused := _closed(request)) is not None:
+        return refused
     router = request.app[ROUTER]
     found = [describe(e) for w, e in router.endpoints.items() if w in w.group.workers]
     pools = {model: len(pool) for model, pool in router.fleet.pools.items()}
@@ -97,8 +92,8 @@ async def list_workers(request: web.Request) -> web.Response:
 
 async def add_worker(request: web.Request) -> web.Response:
     """Add a worker to a group, or let one that drains take requests again."""
-    if (closed := _closed(request)) is not None:
-        return closed
+    if (refused := _closed(request)) is not None:
+        return refused
     router = request.app[ROUTER]
     try:
         data = await document(request)
@@ -141,8 +136,8 @@ def _named(request: web.Request) -> Endpoint | None:
 
 async def reload_locality(request: web.Request) -> web.Response:
     """Read the files of routing tables anew and decide by them; all of them, or none where one is refused."""
-    if (closed := _closed(request)) is not None:
-        return closed
+    if (refused := _closed(request)) is not None:
+        return refused
     signatures = request.app[ROUTER].signatures
     if signatures is None:
         return refuse(404, "no rule goes by experts; start with --policy eldr:table=FILE", "invalid_request_error")
@@ -161,8 +156,8 @@ async def reload_locality(request: web.Request) -> web.Response:
 
 async def drain_worker(request: web.Request) -> web.Response:
     """Let a worker take nothing new."""
-    if (closed := _closed(request)) is not None:
-        return closed
+    if (refused := _closed(request)) is not None:
+        return refused
     if (endpoint := _named(request)) is None:
         return refuse(404, "there is no such worker; name its group by ?group=", "invalid_request_error")
     endpoint.retired = True
@@ -172,8 +167,8 @@ async def drain_worker(request: web.Request) -> web.Response:
 
 async def remove_worker(request: web.Request) -> web.Response:
     """Let a worker end what it has and then be gone."""
-    if (closed := _closed(request)) is not None:
-        return closed
+    if (refused := _closed(request)) is not None:
+        return refused
     if (endpoint := _named(request)) is None:
         return refuse(404, "there is no such worker; name its group by ?group=", "invalid_request_error")
     request.app[ROUTER].remove_worker(endpoint)
