@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from serving.engines import COMPILING, becomes, fleet, is_empty, run
 
-from tests.serving.faults.__main__ import cell, markdown
+from tests.serving.faults.__main__ import cell, main, markdown
 from tests.serving.faults.campaign import Account, clients, measure
 from tests.serving.faults.engine import FAULTS, HostileEngine, event_of, text_of
 from tests.serving.faults.routers import columns
@@ -126,6 +126,16 @@ def test_an_account_complains():
     ]
     assert cell(account) == "40 + 18 refused + 1 garbled, 8 s (1 still held)"
     assert markdown(["of 60", "a"], [["500", "60"]]) == "| of 60 | a |\n|---|---|\n| 500 | 60 |\n"
+
+
+@pytest.mark.parametrize("words", [["--row", "nonsense"], ["--router", "nonsense"], ["--at-once", "0"]])
+def test_a_campaign_of_nothing_is_refused(words, monkeypatch, capsys):
+    """It would print an empty table and end well."""
+    monkeypatch.setattr("sys.argv", ["faults", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert words[1] in capsys.readouterr().err
 
 
 def test_rows_have_faults_that_engines_know():

@@ -78,6 +78,12 @@ def main() -> int:
     if given.at_once is not None:
         rows = [replace(row, at_once=given.at_once) for row in rows]
     routers = [c for c in columns(given.policy) if not given.router or any(text in c.name for text in given.router)]
+    if not rows:
+        parser.error(f"no row begins with {' or '.join(given.row)}; there are: {', '.join(row.name for row in ROWS)}")
+    if not routers:
+        parser.error(f"no router that is here holds {' or '.join(given.router)} in its name")
+    if given.at_once is not None and given.at_once < 1:
+        parser.error(f"--at-once is {given.at_once}; expected 1 or more")
     told, out = Console(stderr=True), Console(width=200)
     try:
         cells, complaints = asyncio.run(run(rows, routers, told))
