@@ -6,14 +6,16 @@ Flags, with their reasons: ``nogil`` so that several simulations can run in thre
 must not depend on how a compiler reorders them; no ``parallel``, because lbopt parallelises by process.
 
 Cache: Numba looks only at the file of the cached function, so a change in a *callee* in another file goes unseen
-(numba#3588). Therefore the cache folder is named after a hash of all kernel sources: any edit anywhere makes a
-new, empty folder, which serves every copy of these sources, wherever it lies (`_Shared`). ``NUMBA_CACHE_DIR`` or
-``LBOPT_CACHE`` moves it; where nothing can be written, kernels compile anew.
+(numba#3588). Therefore the kernels of a file are kept in a folder named after a hash of that file and of all kernel
+files that it imports, directly or not: an edit of any of them makes a new, empty folder, and leaves the kernels of
+other files alone. The folder serves every copy of these sources, wherever it lies (`_Shared`). ``NUMBA_CACHE_DIR``
+or ``LBOPT_CACHE`` moves it; where nothing can be written, kernels compile anew.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -35,22 +37,47 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _FLAGS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}
 
 
+_HERE = Path(__file__).parent
+_IMPORT = re.compile(rb"^[ \t]*from[ \t]+lbopt\.kernels\b([.\w]*)[ \t]+import\b", re.MULTILINE)
+
+
 @cache
-def source_hash() -> str:
-    """SHA-256 over Numba's version and the names and texts of all kernel sources, shortened to 16 hex digits."""
-    sha = hashlib.sha256()
-    root = Path(__file__).parent
-    sha.update(f"numba {numba.__version__} ".encode())
-    for path in sorted(root.rglob("*.py")):
-        sha.update(str(path.relative_to(root)).encode())
-        sha.update(path.read_bytes())
+def _text(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+@cache
+def _imports(path: Path) -> frozenset[Path]:
+    """Kernel files that a file imports by ``from lbopt.kernels.… import``; of a package, all its files."""
+    found: set[Path] = set()
+    for dotted in _IMPORT.findall(_text(path)):
+        place = _HERE.joinpath(*dotted.decode().split("."))
+        found.update(place.glob("*.py") if place.is_dir() else [place.with_suffix(".py")])
+    return frozenset(found)
+
+
+@cache
+def source_hash(module: str) -> str:
+    """SHA-256 of Numba's version and of the sources on which the kernels of `module` depend, in 16 hex digits.
+
+    `module` is the dotted name of a file of kernels.
+    """
+    first = _HERE.joinpath(*module.split(".")[2:]).with_suffix(".py")
+    reached, ahead = {first}, [first]
+    while ahead:
+        new = _imports(ahead.pop()) - reached
+        reached |= new
+        ahead += new
+    sha = hashlib.sha256(f"numba {numba.__version__} ".encode())
+    for path in sorted(reached):
+        sha.update(str(path.relative_to(_HERE)).encode() + _text(path))
     return sha.hexdigest()[:16]
 
 
 @cache
-def cache_folder() -> Path | None:
+def cache_folder(module: str) -> Path | None:
     """Return the writable folder for compiled kernels of exactly these sources, or None where there is none."""
-    folder = cache_root() / source_hash()
+    folder = cache_root() / module / source_hash(module)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
@@ -63,9 +90,10 @@ class _Place:
     """Where the compiled code of a kernel lies: by module and line, not by the path of this copy of the sources."""
 
     def __init__(self, function: Any) -> None:
-        folder = cache_folder()
+        folder = cache_folder(function.__module__)
         assert folder is not None, "without a folder nothing is kept"
-        self._path = folder / function.__module__
+        self._path = folder
+        self._stamp = source_hash(function.__module__)
         self._line = function.__code__.co_firstlineno
         self._py_file = __file__  # named in Numba's warnings
 
@@ -75,8 +103,7 @@ class _Place:
         return cls(function)
 
     def ensure_cache_path(self) -> None:
-        """Make the folder; Numba asks for it before it writes."""
-        self._path.mkdir(exist_ok=True)
+        """Do nothing: the folder is there."""
 
     def get_cache_path(self) -> str:
         """Return the folder."""
@@ -84,7 +111,7 @@ class _Place:
 
     def get_source_stamp(self) -> str:
         """Return what stands for the sources."""
-        return source_hash()
+        return self._stamp
 
     def get_disambiguator(self) -> str:
         """Return what tells functions of one name in a module apart."""
@@ -123,23 +150,16 @@ _register: Any = event.register
 _register("numba:compile", _Compiling())
 
 
-def _is_of_these_sources(function: Any) -> bool:
-    return str(function.__module__).startswith(f"{__package__}.")
-
-
 def compiled(function: Function) -> Function:
-    """Return `function` such that its first call compiles it, or finds what an earlier process compiled."""
-    folder = cache_folder()
-    if folder is None:
-        return cast("Function", as_inner(numba.njit(**_FLAGS)(function)))
-    settings: Any = numba.config
-    before = settings.CACHE_DIR
-    settings.CACHE_DIR = str(folder)  # read once, while the decorator runs
-    try:
-        dispatcher = numba.njit(cache=True, **_FLAGS)(function)
-        if _is_of_these_sources(function) and hasattr(dispatcher, "enable_caching"):
-            shared: Any = _Shared
-            dispatcher._cache = shared(function)
-        return cast("Function", as_inner(one_compiler(dispatcher, folder)))
-    finally:
-        settings.CACHE_DIR = before
+    """Return `function` such that its first call compiles it, or finds what an earlier process compiled.
+
+    A function from outside `lbopt.kernels` (a test's) is compiled anew in each process.
+    """
+    module = str(function.__module__)
+    folder = cache_folder(module) if module.startswith(f"{__package__}.") else None
+    dispatcher: Any = numba.njit(**_FLAGS)(function)
+    if folder is None or not hasattr(dispatcher, "enable_caching"):  # NUMBA_DISABLE_JIT gives the plain function back
+        return cast("Function", as_inner(dispatcher))
+    shared: Any = _Shared
+    dispatcher._cache = shared(function)
+    return cast("Function", as_inner(one_compiler(dispatcher, folder)))
