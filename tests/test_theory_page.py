@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "theory.md"
 NAMING = [PAGE, ROOT / "docs" / "scaling.md", ROOT / "README.md"]
 
-_ROW = re.compile(r"^\| \[`([\w-]+)`\]\(#\1\) \| (.+) \| ([\w ]+) \| `(\w+)` \|$", re.MULTILINE)
+_ROW = re.compile(r"^\| \[`([\w-]+)`\]\{#\1\} \| (.+) \| ([\w ]+) \| `(\w+)` \|$", re.MULTILINE)
 _CLAIM = re.compile(r"`((?:theorem|lemma|waiting|fcfs|berry)-[\w-]+|slot-law|[\w-]+-adversary[\w-]*)`")
 
 

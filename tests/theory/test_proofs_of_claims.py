@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from lbopt.report.theory_page import proof_link
 from lbopt.report.theory_tables import ledger_table
 from lbopt.theory.ledger import CLAIMS
 from lbopt.theory.proofs import PROOFS, REFUTED, WHOLE, Proof, how_proved
@@ -136,8 +135,6 @@ def test_a_report_says_how() -> None:
     assert how_proved("lemma-2") == "checked by Coq: gap_replete"
     assert how_proved("lemma-1-printed") == "checked by Coq (a counterexample): printed_lemma1_is_false"
     assert how_proved("lemma-2-steps") == "checked by Coq (the first of the two bounds): gap_replete"
-    assert proof_link("lemma-3") == "[in the manual](#proof-lemma-3)"
-    assert proof_link("lemma-2") == "[in the manual](#proof-lemma-2), checked by Coq: `gap_replete`"
 
 
 def test_a_proof_is_whole_or_empty() -> None:
