@@ -96,16 +96,17 @@ _forget_owners: Any = intrinsic(_forgetting)
 #: time than that of a tuple which holds other groups or records.
 _MAKER = """
 def maker(group):
-    def make({fields}):
+    def make_{name}({fields}):
         made = group({fields})
         _forget_owners(made)
         return made
-    return make
+    return make_{name}
 """
 
 
 def _maker(group: Any) -> Any:
-    """Return a kernel that allocates a group; kept on disk, as Numba's own would not be."""
-    written: dict[str, Any] = {"__name__": __name__, "_forget_owners": _forget_owners}
-    exec(compile(_MAKER.format(fields=", ".join(group._fields)), __file__, "exec"), written)
+    """Return a kernel that allocates a group; kept on disk with the kernels of the file that declares the group."""
+    written: dict[str, Any] = {"__name__": group.__module__, "_forget_owners": _forget_owners}
+    code = _MAKER.format(name=group.__name__, fields=", ".join(group._fields))
+    exec(compile(code, __file__, "exec"), written)
     return kernel(written["maker"](group))
