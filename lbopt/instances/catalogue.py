@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lbopt.exceptions import InputError
-from lbopt.instances.names import did_you_mean
+from lbopt.spec import did_you_mean
 
 _AZURE_2023 = "https://raw.githubusercontent.com/Azure/AzurePublicDataset/master/data"
 _AZURE_2024 = "https://azurepublicdatasettraces.blob.core.windows.net/azurellminfererencetrace"

@@ -10,9 +10,9 @@ from lbopt.instances import families
 from lbopt.instances.captures import SUFFIX, read_capture_trace
 from lbopt.instances.catalogue import CATALOGUE
 from lbopt.instances.download import fetched_path
-from lbopt.instances.names import did_you_mean
 from lbopt.instances.readers import Columns, Reading, read
 from lbopt.model.trace import Trace
+from lbopt.spec import did_you_mean
 
 
 def open_trace(

@@ -3,8 +3,7 @@
 A synthetic workload (`gate`, `domains`, `workload`), signatures of requests (`signature`), how well they foretell
 decode (`quality`), which layers to keep (`layer_mask`), and the cache that keeps them beside KV blocks
 (`signature_cache`). The offline fit (`fit`) of a capture (`capture`), the routing table that it makes (`routing_table`)
-as a file (`artifact`), and the decision for a live request (`band_router`); a router that keeps the books of a live
-fleet (`live_router`), and the watch on drift (`drift`).
+as a file (`artifact`), the decision for a live request (`band_router`), and the watch on drift (`drift`).
 """
 
 from lbopt.locality.artifact import check_model, check_workers, read_table, write_table
@@ -16,7 +15,6 @@ from lbopt.locality.drift_reference import DriftReference, drift_reference
 from lbopt.locality.fit import RoutingFit, fit_routing
 from lbopt.locality.gate import GateLaw, MoEShape, World, draw_scores, draw_world
 from lbopt.locality.layer_mask import LayerMask, fit_layer_mask
-from lbopt.locality.live_router import FleetSight, LiveRouter, Placement
 from lbopt.locality.quality import cosine_distances, rank_correlation, sample_pairs, signature_quality
 from lbopt.locality.routing_table import Made, RoutingTable
 from lbopt.locality.signature import TRANSFORMS, IdfTable, fit_idf, signatures, transformed
@@ -43,14 +41,11 @@ __all__ = [
     "DriftReference",
     "DriftWatch",
     "ExpertActivity",
-    "FleetSight",
     "GateLaw",
     "IdfTable",
     "LayerMask",
-    "LiveRouter",
     "Made",
     "MoEShape",
-    "Placement",
     "RoutingFit",
     "RoutingTable",
     "SignatureCache",

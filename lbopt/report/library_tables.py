@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lbopt.instances.library import Entry
-from lbopt.instances.library.record import CERTIFICATES, PROOFS
+from lbopt.instances.library.entry import CERTIFICATES, PROOFS
 from lbopt.report import numbers
 from lbopt.studies.library import Attempt
 from lbopt.table import Table

@@ -23,12 +23,10 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.files import listed
-from lbopt.kernels.locality.band import choose, measure
 from lbopt.kernels.routing.codes import BAND, BAND_UNIT
 from lbopt.locality.artifact import check_model, read_table
-from lbopt.locality.band_router import DEFAULT_TAU
+from lbopt.locality.band_router import DEFAULT_TAU, BandRouter, Seen
 from lbopt.locality.drift import DriftWatch
-from lbopt.locality.loaded_table import LoadedTable
 from lbopt.locality.routing_table import RoutingTable
 from lbopt.policies import CompiledPolicy, Policy
 from lbopt.policies.eldr import FittedGuide
@@ -45,7 +43,7 @@ _log = logging.getLogger(__name__)
 class Prepared(NamedTuple):
     """A table that is ready to decide."""
 
-    loaded: LoadedTable
+    router: BandRouter
     watch: DriftWatch | None
     table_id: str
 
@@ -86,7 +84,7 @@ class LocalityRule:
     @property
     def table(self) -> RoutingTable:
         """The table that decides now."""
-        return self._now.loaded.table
+        return self._now.router.table
 
     @property
     def table_id(self) -> str:
@@ -107,11 +105,11 @@ class LocalityRule:
                 "alone; fit one with --transform count-idf"
             )
         watch = None if table.drift is None else DriftWatch(table.drift, self.tau)
-        return Prepared(LoadedTable(table), watch, table.table_id)
+        return Prepared(BandRouter(table, self.tau), watch, table.table_id)
 
     def check(self, prepared: Prepared) -> None:
         """Refuse a table of another model, or of fewer centroids than workers have now."""
-        table = prepared.loaded.table
+        table = prepared.router.table
         check_model(table, self.table.shape, self.table.model)
         number = len(self._names) or self._num_workers  # no request has come yet: as many as there were at the start
         if number > table.num_workers:
@@ -141,16 +139,11 @@ class LocalityRule:
         if signature is None:
             return min(range(len(workers)), key=lambda i: (workers[i].bound, workers[i].virtual_load, i))
         self._settle(tuple(worker.name for worker in workers[0].group.workers))
-        loaded, watch = self._now.loaded, self._now.watch
-        band = loaded.band()
-        inverse, greatest, nearest, within, strange = measure(
-            loaded.measured(signature.counts), loaded.kind, band, self.tau
-        )
-        if inverse < 0:
-            raise loaded.refusal(inverse)
-        if watch is not None and signature.is_own:
-            watch.observe(greatest, within, strange, nearest)
-        load = np.zeros(loaded.table.num_workers, dtype=np.int64)
+        router = self._now.router
+        seen = router.see(signature.counts)
+        if signature.is_own:
+            self._watch(seen)
+        load = np.zeros(router.table.num_workers, dtype=np.int64)
         is_open = np.zeros(load.size, dtype=np.bool_)
         position = dict[int, int]()
         spare = -1
@@ -160,7 +153,7 @@ class LocalityRule:
                 load[place], is_open[place], position[place] = worker.bound, True, i
             elif spare < 0 or worker.bound < workers[spare].bound:
                 spare = i
-        place = choose(band, inverse, self.tau, load, is_open)
+        place = router.choose(seen, load, is_open)
         if place < 0:
             return spare
         if spare >= 0 and workers[spare].bound < load[place]:
@@ -168,24 +161,19 @@ class LocalityRule:
         return position[place]
 
     def observe(self, counts: Ints) -> None:
-        """Take into the watch what a request did that was bound without anybody knowing it."""
-        loaded, watch = self._now.loaded, self._now.watch
-        if watch is None:
-            return
-        inverse, greatest, nearest, within, strange = measure(
-            loaded.measured(counts), loaded.kind, loaded.band(), self.tau
-        )
-        if inverse >= 0:
-            watch.observe(greatest, within, strange, nearest)
+        """Take into the watch what a request did that was bound before this was known."""
+        if self._now.watch is not None:
+            self._watch(self._now.router.see(counts))
 
     def warm(self) -> None:
         """Compile what decisions need."""
-        loaded = self._now.loaded
-        band = loaded.band()
-        shape = (loaded.table.shape.num_layers, loaded.table.shape.num_experts)
-        inverse = measure(loaded.measured(np.ones(shape, dtype=np.int64)), loaded.kind, band, self.tau)[0]
-        K = loaded.table.num_workers
-        choose(band, inverse, self.tau, np.zeros(K, dtype=np.int64), np.ones(K, dtype=np.bool_))
+        shape = self.table.shape
+        counts = np.ones((shape.num_layers, shape.num_experts), dtype=np.int64)
+        self._now.router.route(counts, np.zeros(self.table.num_workers, dtype=np.int64))
+
+    def _watch(self, seen: Seen) -> None:
+        if self._now.watch is not None:
+            self._now.watch.observe(seen.greatest, seen.within, seen.strange, seen.nearest)
 
     def _settle(self, names: tuple[str, ...]) -> None:
         """Give centroids to the workers of the group, and take them from those that have left."""

@@ -1,6 +1,6 @@
 """`python -m tests.benchmarks.conditioned_shares --data SHARED/data [CLASS ...]`: the search under conditions.
 
-One line a class of `lbopt/instances/steady/conditioned_sets.toml`: the share of states proved within 60 ms and within
+One line a class of `tools/steady/conditioned_sets.toml`: the share of states proved within 60 ms and within
 the limit, times, and what is left open at the limit in percent of the barrier (G times the largest load). `--checks`
 proofs of a class are written down and checked; `--rival` states are given to a solver of integer programs, and its
 objective is compared. `--shift` draws other states, for tuning.
@@ -19,9 +19,9 @@ import numpy as np
 from lbopt import Result, StepProblem, solve, verify
 from lbopt.cli.console import out
 from lbopt.exceptions import CertificateError
-from lbopt.instances.steady.conditioned import ConditionedSet, read_conditioned_sets
 from lbopt.model import barrier_total
 from tests.benchmarks.measure import shared_folder
+from tools.steady.conditioned import ConditionedSet, read_conditioned_sets
 
 HEADER = (
     "| class | states | proved in 60 ms, % | in {limit:g} s, % | median, ms | P90, ms "

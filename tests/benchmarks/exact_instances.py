@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from lbopt.instances.steady.state_sets import state_set
 from lbopt.model import StepProblem
 from tests.benchmarks.race.instances import RaceInstance, steady_instances
 from tests.benchmarks.race.record import RaceRecord
+from tools.steady.state_sets import state_set
 
 __all__ = ["RaceInstance", "RaceRecord", "bmnp", "partitions", "states"]
 

@@ -1,6 +1,6 @@
 """Windows in which requests end: how many are proved, and the gaps of the others.
 
-States of a busy fleet (`lbopt.instances.steady`); the end of every request, waiting or running, is the one that the
+States of a busy fleet (`tools.steady`); the end of every request, waiting or running, is the one that the
 trace gives it ("trace"), or a geometric number of steps with the trace's mean ("geometric").
 
 python -m tests.benchmarks.known_ends --data ../shared/data --count 10 --limit 2
@@ -15,8 +15,8 @@ import numpy as np
 
 from lbopt import solve
 from lbopt.instances.sources import open_trace
-from lbopt.instances.steady import SteadyFleet
 from lbopt.model import StepProblem, Trace
+from tools.steady import SteadyFleet
 
 FILES = {"burstgpt": "burstgpt_8000.json", "azure": "azure_llm_2023_conv.csv"}
 SEED, SLOTS, WARM_UP, SPACING = 20261121, 72, 600, 37

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from lbopt import solve
-from lbopt.instances.steady import read_state_sets
+from tools.steady import read_state_sets
 
 HEAD = "| class | states | leximax proved | median ms | P90 ms | largest ms |\n|---|---|---|---|---|---|"
 

@@ -35,7 +35,7 @@ def answer_requests(data: Path) -> None:
     """Solve the classes that come as lines of JSON, and write a line of CPU seconds and objectives for each."""
     from lbopt import solve
     from lbopt.instances.sources import open_trace
-    from lbopt.instances.steady import read_state_sets
+    from tools.steady import read_state_sets
 
     classes: dict[str, list[Any]] = {}
     for line in sys.stdin:

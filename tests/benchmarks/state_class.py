@@ -17,13 +17,13 @@ import numpy as np
 
 from lbopt import Result, StepProblem, solve, verify
 from lbopt.exceptions import CertificateError
-from lbopt.instances.steady.state_sets import state_set
 from lbopt.model import barrier_total
 from lbopt.runner import Isolated, Store, Task, run_tasks
 from lbopt.studies.progress import Progress
 from tests.benchmarks.race.measure import refresh
 from tests.benchmarks.race.profile import Times
 from tests.benchmarks.race.versions import solver_version
+from tools.steady.state_sets import state_set
 
 #: Begins what is said of a proof that is too long.
 NOT_WRITTEN = "not written: "

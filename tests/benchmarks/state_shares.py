@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from lbopt.cli.console import ProgressBar, out
-from lbopt.instances.steady import read_state_sets
 from tests.benchmarks.measure import shared_folder
 from tests.benchmarks.race.profile import quantile, share_within
 from tests.benchmarks.state_class import run_class
+from tools.steady import read_state_sets
 
 HEADER = (
     "| class | states | proved in 60 ms, % | in {limit:g} s, % | median, ms | open, % of the barrier, P99 | worst |"

@@ -26,7 +26,6 @@ from statistics import median
 from typing import Any
 
 from lbopt import solve
-from lbopt.instances.steady.state_sets import state_set
 from lbopt.model import StepProblem, barrier_total, objective
 from lbopt.model.formulation import formulate
 from lbopt.report.figures import new_figure, png_of
@@ -35,6 +34,7 @@ from lbopt.solvers.rounding import placement, rounded_up
 from lbopt.whole_file import write_file
 from tests.benchmarks.race.measure import refresh
 from tests.benchmarks.race.versions import solver_version
+from tools.steady.state_sets import state_set
 
 CLASSES = (
     *("rich-burstgpt-g16", "rich-azure-g64", "rich-code-g16", "rich-code-g64", "rich-code-g144"),

@@ -392,7 +392,7 @@ def read_router_log(path: Path) -> object:
 def library_files() -> list[bytes]:
     """A file of the library with two entries, one of them with a certificate."""
     from lbopt.instances import library
-    from lbopt.instances.library.archive import write_archive
+    from tools.library.archive import write_archive
 
     names = ("tiny-parity", library.names("tiny")[0])
     entries = [library.load(name) for name in dict.fromkeys(names)]
@@ -403,7 +403,7 @@ def library_files() -> list[bytes]:
 def read_library(path: Path) -> None:
     """Read all entries and certificates of a file of the library."""
     from lbopt.files import read_bytes
-    from lbopt.instances.library.archive import Archive
+    from lbopt.instances.library.collection import Archive
 
     archive = Archive(read_bytes(path), str(path))
     for name in archive.names:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbopt.hindsight.timetable import Timetable, first_come
-from lbopt.instances.families.sample import generate
+from lbopt.instances.families import generate
 from lbopt.model import Trace
 
 WORKERS = 4

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from lbopt.exceptions import InputError
-from lbopt.instances.steady import SteadyFleet, read_number_sets, read_state_sets
-from lbopt.instances.steady.lengths import drawn_records
 from lbopt.model import Trace
+from tools.steady import SteadyFleet, read_number_sets, read_state_sets
+from tools.steady.lengths import drawn_records
 
 SETS = read_state_sets()
 DRAWN = ("heavy", "narrow", "pareto", "huge", "repeated", "brisk", "slow", "uniform", "bimodal")

@@ -1,6 +1,7 @@
 """Routing table and locality band: the worked numbers, a loop-only twin, and what must hold whatever the request."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -143,7 +144,7 @@ def test_fixed_point_keeps_its_bound():
     router = BandRouter(table, 0.0)
     for request, s in zip(counts, table.similarities(counts), strict=True):
         router.band(request)
-        band = router._loaded.band()
+        band = router._band()
         assert (band.least <= s + 1e-12).all() and (s - 1e-12 <= band.most).all()
         assert np.mean(band.least == band.most) < 0.5  # few cosines are taken twice
 
@@ -161,7 +162,7 @@ def of_kinds(seed, K=40, kinds=4, L=3, E=32, requests=60):
 def with_rows(table, tau, rows):
     """A router that bounds cosines by these rows of a basis."""
     router = BandRouter(table, tau)
-    router._loaded._shared.update(rows._asdict())
+    router._shared.update(rows._asdict())
     return router
 
 
@@ -183,7 +184,7 @@ def test_a_basis_leaves_products_out_and_changes_no_decision(number, tau):
             best = min(band, key=lambda k: (load[k], -s[k], k))
             assert router.route(request, load, is_open) == best
             if share == 1.0:
-                bounds = router._loaded.band()
+                bounds = router._band()
                 assert (bounds.least <= s + 1e-12).all() and (s - 1e-12 <= bounds.most).all()
                 taken += bounds.taken.sum()
     assert number > 0 or taken == 40 * len(requests)
@@ -191,7 +192,7 @@ def test_a_basis_leaves_products_out_and_changes_no_decision(number, tau):
 
 
 def router_centroids(table):
-    return BandRouter(table)._loaded._shared["centroids"]
+    return BandRouter(table)._shared["centroids"]
 
 
 def test_bounds_hold_for_any_rows_whatever():
@@ -207,7 +208,7 @@ def test_bounds_hold_for_any_rows_whatever():
     router = with_rows(table, 0.0, Basis(fixed, parts, *lengths, skew))
     for request, s in zip(requests, near, strict=True):
         assert router.band(request).tolist() == np.flatnonzero(s >= s.max() - 1e-12).tolist()
-        bounds = router._loaded.band()
+        bounds = router._band()
         assert (bounds.least <= s + 1e-12).all() and (s - 1e-12 <= bounds.most).all()
 
 
@@ -368,3 +369,22 @@ def test_a_centroid_is_of_length_one():
     for length in (1.05, 0.95, 1 + 1e-5, np.nan):
         with pytest.raises(InputError, match="centroid 1 has the length"):
             RoutingTable("", MoEShape(1, 3, 1), "count", None, np.array([0]), [[1, 0, 0], [0, length, 0]])
+
+
+@pytest.mark.jit
+def test_threads_share_a_router():
+    """Eight threads decide at once, each with loads of its own; every decision is the naive one."""
+    table, requests, near, _ = of_kinds(3)
+    router = BandRouter(table, 0.05)
+
+    def wrong(thread):
+        rng, found = np.random.default_rng(thread), 0
+        for request in rng.integers(len(requests), size=1500).tolist():
+            load, is_open = rng.integers(0, 3, 40), rng.random(40) < 0.7
+            is_open[rng.integers(40)] = True
+            seen = np.where(is_open, near[request], -9)
+            found += router.route(requests[request], load, is_open) != naive.route(seen, load, 0.05)
+        return found
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(wrong, range(8))) == 0

@@ -15,10 +15,10 @@ from typing import Any
 from lbopt.exceptions import CertificateError, LbOptError
 from lbopt.files import read_bytes
 from lbopt.instances.library import KINDS, Entry
-from lbopt.instances.library.archive import Archive, write_archive
-from lbopt.instances.library.entry import Draft
+from lbopt.instances.library.collection import Archive
 from lbopt.solvers import solve
 from lbopt.solvers.registry import compiled
+from tools.library.archive import Draft, write_archive
 from tools.library.knowledge import Known, joined, starting_point
 from tools.library.recipes import RECIPES
 
@@ -75,7 +75,7 @@ def build(
                     known = _solved(draft, known, solver, time_limit)
                 except (KeyboardInterrupt, LbOptError) as error:  # the others are taken over as they are
                     stopped = error
-            done.append((Entry.of(draft, known.record), known))
+            done.append((draft.known(known.record), known))
             listener(done[-1][0], old)
         kept = {entry.name: known.certificate for entry, known in done if known.certificate is not None}
         write_archive(path, [entry for entry, _ in done], kept)

@@ -9,7 +9,7 @@ from typing import Any
 from lbopt import __version__
 from lbopt.exceptions import CertificateError
 from lbopt.instances.library import Record
-from lbopt.instances.library.record import PROOFS
+from lbopt.instances.library.entry import PROOFS
 from lbopt.model import StepProblem, objective
 from lbopt.solvers import BACKENDS, PROVED_BY, Result, elementary_bound, greedy_assignment
 from lbopt.studies.library import CERTIFICATE_SECONDS, certificate_within, contradiction_of

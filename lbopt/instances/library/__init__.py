@@ -11,8 +11,7 @@ Beside them are whole small runs that are bad for a rule: `run_names` and `load_
 """
 
 from lbopt.instances.library.collection import KINDS, certificate, load, names
-from lbopt.instances.library.entry import Entry, Origin
-from lbopt.instances.library.record import Record
+from lbopt.instances.library.entry import Entry, Origin, Record
 from lbopt.instances.library.runs import StoredRun, load_run, run_names
 
 __all__ = ["KINDS", "Entry", "Origin", "Record", "StoredRun", "certificate", "load", "load_run", "names", "run_names"]

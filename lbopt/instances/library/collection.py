@@ -1,16 +1,23 @@
-"""Everything in the library, by name and by class."""
+"""Everything in the library, by name and by class.
+
+A file of it is a zip of plain JSON, `NAME.json` for each entry and `NAME.certificate.json` where one is kept.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
+from io import BytesIO
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.instances.library.archive import Archive
+from lbopt.files import parse_json, shown
+from lbopt.files.zip_members import ZipMembers
 from lbopt.instances.library.entry import Entry
 from lbopt.instances.library.runs import RUN_KIND, run_names
-from lbopt.instances.names import did_you_mean
+from lbopt.spec import did_you_mean
+
+ENTRY, CERTIFICATE = ".json", ".certificate.json"
 
 #: The classes, each in a file of its own.
 KINDS = {
@@ -21,6 +28,33 @@ KINDS = {
     "hard": "many free slots a worker, odd sizes",
     "adversarial": "found by search: small, and bad for a rule or a bound",
 }
+
+
+class Archive:
+    """An opened file of the library."""
+
+    def __init__(self, content: bytes, source: str) -> None:
+        self.source = source
+        self._zip = ZipMembers(BytesIO(content), source)
+        members = self._zip.names
+        self._certificates = {name.removesuffix(CERTIFICATE) for name in members if name.endswith(CERTIFICATE)}
+        self.names = [name.removesuffix(ENTRY) for name in members if not name.endswith(CERTIFICATE)]
+
+    def entry(self, name: str) -> Entry:
+        """Return the entry of that name, checked."""
+        return Entry.from_dict(self._json(name + ENTRY), source=f"{self.source}: {name}")
+
+    def certificate(self, name: str) -> dict[str, Any] | None:
+        """Return the certificate that is kept for the entry, as plain values; None where none is kept."""
+        if name not in self._certificates:
+            return None
+        certificate: dict[str, Any] = self._json(name + CERTIFICATE)
+        return certificate
+
+    def _json(self, member: str) -> Any:
+        if member not in self._zip.names:
+            raise InputError(f"{self.source} has no member {shown(member, 80)}; build the library again")
+        return parse_json(self._zip.read(member), f"{self.source}: {shown(member, 80)}")
 
 
 def names(kind: str | None = None) -> list[str]:

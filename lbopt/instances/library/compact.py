@@ -1,4 +1,4 @@
-"""The library's short way to write a step problem down.
+"""The library's short way to write a step problem down, and strict reading of a JSON object's fields.
 
 Work of requests that grow alike, work[i, h] = sizes[i] + growth * h, is written as sizes and growth; a base load that
 is constant over the window as one number; `must_admit` as the numbers of the requests. The digest of `StepProblem`
@@ -7,13 +7,16 @@ guards the content, so that a problem that was written down in short is the same
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from lbopt.exceptions import InputError
-from lbopt.instances.library.fields import strict_fields
 from lbopt.model import StepProblem
+
+#: Types of the values that JSON holds, by their names in annotations.
+_PLAIN: dict[str, type | None] = {"int": int, "str": str, "float": float, "dict": dict, "list": list, "None": None}
 
 _FIELDS: dict[str, tuple[type | None, ...]] = {
     "horizon": (int,),
@@ -84,3 +87,43 @@ def _flags(requests: list[Any], num_requests: int) -> Any:
     flags = np.zeros(num_requests, dtype=np.bool_)
     flags[requests] = True
     return flags
+
+
+def plain_fields(record: type, **others: tuple[type | None, ...]) -> dict[str, tuple[type | None, ...]]:
+    """Return the fields of a dataclass with the types of their JSON values, as `strict_fields` takes them.
+
+    Parameters
+    ----------
+    record
+        The dataclass; annotations are plain types, joined by "|".
+    others
+        Types of the fields whose annotations are other ones.
+    """
+    named = {one.name: str(one.type).split(" | ") for one in fields(record)}
+    return {
+        name: others[name] if name in others else tuple(_PLAIN[kind] for kind in kinds) for name, kinds in named.items()
+    }
+
+
+def strict_fields(data: Any, source: str, expected: dict[str, tuple[type | None, ...]]) -> dict[str, Any]:
+    """Return `data` if it has the expected fields and no others; None among the types stands for null.
+
+    Raises
+    ------
+    InputError
+        Naming the source, the field, and what was expected.
+    """
+    if not isinstance(data, dict):
+        raise InputError(f"{source} is a {type(data).__name__}; expected an object with {', '.join(expected)}")
+    missing = [name for name in expected if name not in data]
+    if missing:
+        raise InputError(f"{source} lacks {', '.join(missing)}")
+    unknown = [str(name) for name in data if name not in expected]
+    if unknown:
+        raise InputError(f"{source} has the unknown field {unknown[0]!r}; expected {', '.join(expected)}")
+    for name, types in expected.items():
+        value = data[name]
+        if type(value) not in types and not (value is None and None in types):  # a truth value is no whole number
+            wanted = " or ".join("null" if one is None else one.__name__ for one in types)
+            raise InputError(f"{source}: {name} is of type {type(value).__name__}; expected {wanted}")
+    return dict(data)

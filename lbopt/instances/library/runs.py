@@ -7,15 +7,15 @@ fleet, so it is no `Entry`, which is one step problem.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.files import parse_json
-from lbopt.instances.library.fields import strict_fields
-from lbopt.instances.names import did_you_mean
+from lbopt.instances.library.compact import plain_fields, strict_fields
+from lbopt.spec import did_you_mean
 
 #: The class of whole runs, beside those of `collection.KINDS`, which are of single steps.
 RUN_KIND, RUN_EXPLANATION = "run", "found by search: whole small runs, and bad for a rule"
@@ -93,8 +93,7 @@ class StoredRun:
     @classmethod
     def from_dict(cls, data: Any, *, source: str = "the run") -> StoredRun:
         """Rebuild a run written by `to_dict`."""
-        kinds = {"rule": str, "measure": str, "prompt": list, "output": list}
-        values = strict_fields(data, source, {field.name: (kinds.get(field.name, int),) for field in fields(cls)})
+        values = strict_fields(data, source, plain_fields(cls, prompt=(list,), output=(list,)))
         for name in ("prompt", "output"):
             if any(type(length) is not int for length in values[name]):
                 raise InputError(f"{source}: {name} is {values[name]!r}; expected whole numbers")

@@ -11,7 +11,6 @@ import os
 from pathlib import Path
 
 from lbopt.exceptions import InputError
-from lbopt.instances.names import did_you_mean
 from lbopt.instances.readers.azure import read_azure
 from lbopt.instances.readers.burstgpt import read_burstgpt
 from lbopt.instances.readers.contents import open_contents
@@ -22,6 +21,7 @@ from lbopt.instances.readers.mooncake import read_mooncake
 from lbopt.instances.readers.rows import MALFORMED, NO_OUTPUT, Reading, assemble
 from lbopt.instances.readers.user_csv import read_user_csv
 from lbopt.model.trace import Trace
+from lbopt.spec import did_you_mean
 
 READERS = {
     "azure": read_azure,

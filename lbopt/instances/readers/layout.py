@@ -8,7 +8,7 @@ from typing import Literal
 
 from lbopt.exceptions import InputError
 from lbopt.files import not_by_commas, shown
-from lbopt.instances.names import did_you_mean
+from lbopt.spec import did_you_mean
 
 Clock = Literal["seconds", "date-time", "auto"]
 

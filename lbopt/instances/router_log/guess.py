@@ -10,11 +10,11 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.files import listed
-from lbopt.instances.names import did_you_mean
 from lbopt.instances.router_log.distinct import coded
 from lbopt.instances.router_log.names import QUANTITIES, canonical, quantity_of
 from lbopt.instances.router_log.numbers import NOTHING, comma_of_counts, read_numbers
 from lbopt.instances.router_log.table import Table
+from lbopt.spec import did_you_mean
 
 IS_DATE = re.compile(r"\s*\d{4}-\d\d-\d\d([T ]\d\d.*)?\s*", re.DOTALL)
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from lbopt.exceptions import InputError
 from lbopt.files import repeated
 from lbopt.instances import library
-from lbopt.instances.names import did_you_mean
-from lbopt.instances.steady.state_sets import StateSet, state_set
 from lbopt.model import StepProblem
+from lbopt.spec import did_you_mean
 from lbopt.studies.gap.states import read_states
 from lbopt.studies.progress import Progress
 from tests.benchmarks.race.config import RaceConfig
+from tools.steady.state_sets import StateSet, state_set
 
 ALL = "all"
 

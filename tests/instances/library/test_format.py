@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from lbopt import InputError, StepProblem
 from lbopt.instances import library
 from lbopt.instances.library import Entry
-from lbopt.instances.library.archive import Archive, write_archive
+from lbopt.instances.library.collection import Archive
 from lbopt.instances.library.compact import compact, expanded
+from tools.library.archive import write_archive
 
 GOOD = library.load("tiny-makespan").to_dict()
 

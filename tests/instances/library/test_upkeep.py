@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from lbopt import CertificateError, Result, StepProblem, solve
-from lbopt.instances.library import Entry, Origin
-from lbopt.instances.library.archive import Archive
-from lbopt.instances.library.entry import Draft
+from lbopt.instances.library import Origin
+from lbopt.instances.library.collection import Archive
 from lbopt.solvers import elementary_bound
 from lbopt.solvers.certificates import Certificate, check
 from lbopt.studies.library import attempt, certificate_within, compared, result_text
 from tools.library.__main__ import main
+from tools.library.archive import Draft
 from tools.library.building import build
 from tools.library.knowledge import Known, joined, starting_point
 
@@ -30,7 +30,7 @@ def answer(assignment, **changes):
 
 def entry_of(known, problem=PROBLEM, name="an-entry"):
     draft = Draft(name=name, kind="tiny", explanation="", origin=Origin(recipe="", source=""), problem=problem)
-    return Entry.of(draft, known.record)
+    return draft.known(known.record)
 
 
 @pytest.fixture

@@ -22,9 +22,9 @@ from lbopt import Result, StepProblem, solve, verify
 from lbopt.exceptions import CertificateError
 from lbopt.instances import library
 from lbopt.instances.families import generate
-from lbopt.instances.steady import SteadyFleet
 from lbopt.model import check_assignment, objective
 from lbopt.solvers.certificates import Certificate, check
+from tools.steady import SteadyFleet
 
 pytestmark = pytest.mark.jit
 

@@ -21,11 +21,11 @@ from lbopt import (
     solve,
     verify,
 )
-from lbopt.instances.steady.conditioned import Recipe, read_conditioned_sets
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.certificates import Certificate, check
 from lbopt.solvers.conditions import priced_proof, priced_search
 from lbopt.solvers.registry import is_available
+from tools.steady.conditioned import Recipe, read_conditioned_sets
 
 
 def contradiction(case, seen: Counter) -> str | None:

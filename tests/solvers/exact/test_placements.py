@@ -13,7 +13,6 @@ from solvers.certificates.naive_problem import optimum, step_problem
 from lbopt import StepProblem, solve
 from lbopt.exceptions import CertificateError
 from lbopt.instances.families import generate
-from lbopt.instances.steady import SteadyFleet
 from lbopt.kernels.search.placement_tree import grow_tree, undecided
 from lbopt.model import objective
 from lbopt.solvers.certificates import Certificate, check
@@ -21,6 +20,7 @@ from lbopt.solvers.exact import proof
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.search import ExactAnswer
 from lbopt.solvers.exact.workspace import plant_tree
+from tools.steady import SteadyFleet
 
 pytestmark = pytest.mark.jit
 

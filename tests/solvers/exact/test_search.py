@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from lbopt import StepProblem, solve, verify
 from lbopt.instances.families import generate
-from lbopt.instances.steady import SteadyFleet
 from lbopt.model import check_assignment, objective
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.certificates import check
 from lbopt.solvers.exact.proof import written_proof
 from lbopt.solvers.exact.search import search_exactly
+from tools.steady import SteadyFleet
 
 pytestmark = pytest.mark.jit
 

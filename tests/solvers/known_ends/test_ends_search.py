@@ -10,12 +10,12 @@ from solvers.known_ends.ends_problems import random_ends
 
 from lbopt import StepProblem, solve, verify
 from lbopt.instances.families import generate
-from lbopt.instances.steady import SteadyFleet
 from lbopt.model import check_assignment, objective
 from lbopt.solvers import is_available
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.elementary import elementary_bound, greedy_assignment
 from lbopt.solvers.exact import search_known_ends
+from tools.steady import SteadyFleet
 
 pytestmark = pytest.mark.jit
 

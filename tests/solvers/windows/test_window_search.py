@@ -8,11 +8,11 @@ from solvers.windows.window_problems import random_window
 
 from lbopt import StepProblem, solve, verify
 from lbopt.instances.families import generate
-from lbopt.instances.steady import SteadyFleet
 from lbopt.model import check_assignment, objective
 from lbopt.solvers import recount
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact import search_window
+from tools.steady import SteadyFleet
 
 pytestmark = pytest.mark.jit
 

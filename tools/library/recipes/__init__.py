@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from lbopt.instances.library.entry import Draft
+from tools.library.archive import Draft
 from tools.library.recipes import adversarial, cold, hard, hard_steps, partition, steady, tiny
 
 #: Class -> the recipes of its entries, in the order of the library.

@@ -12,8 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lbopt.instances.library.entry import Draft, Origin
+from lbopt.instances.library import Origin
 from lbopt.model import StepProblem
+from tools.library.archive import Draft
 
 _AGAINST = {
     "br-0": "the rule BR-0 leaves {reached:,} tokens idle.",

@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from lbopt.instances.families import generate
-from lbopt.instances.library.entry import Draft, Origin
-from lbopt.instances.steady import SteadyFleet
+from lbopt.instances.library import Origin
 from lbopt.model import StepProblem
+from tools.library.archive import Draft
 from tools.library.recipes.steady import RECORDS, RECORDS_SEED, WARM_UP
+from tools.steady import SteadyFleet
 
 
 @dataclass(frozen=True, slots=True)

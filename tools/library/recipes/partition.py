@@ -13,8 +13,9 @@ from functools import partial
 
 import numpy as np
 
-from lbopt.instances.library.entry import Draft, Origin
+from lbopt.instances.library import Origin
 from lbopt.model import StepProblem
+from tools.library.archive import Draft
 
 FIRST_SEED = 20_270_401
 

@@ -2,7 +2,7 @@
 
 Workers, slots, pool, its shape, the family and the window cover each other pairwise where it matters rather than in
 full. Rich pools are fresh samples (their optima are small and hard to prove), leftover pools are what no worker has
-wanted for long (large optima, easily proved): see `lbopt.instances.steady`. Of many steps in a row the one with most
+wanted for long (large optima, easily proved): see `tools.steady`. Of many steps in a row the one with most
 free slots is kept: in most steps few slots are free and nothing is hard.
 """
 
@@ -12,8 +12,9 @@ from collections.abc import Callable
 from functools import partial
 
 from lbopt.instances.families import generate
-from lbopt.instances.library.entry import Draft, Origin
-from lbopt.instances.steady import SteadyFleet
+from lbopt.instances.library import Origin
+from tools.library.archive import Draft
+from tools.steady import SteadyFleet
 
 #: Records of a family that a fleet draws from, with replacement.
 RECORDS, RECORDS_SEED = 8_000, 1

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from lbopt.instances.library.entry import Draft, Origin
+from lbopt.instances.library import Origin
 from lbopt.model import StepProblem
+from tools.library.archive import Draft
 
 _SOURCE = "written by hand"
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.instances.sources import open_trace
-from lbopt.instances.steady.fleet import SteadyFleet
-from lbopt.instances.steady.lengths import drawn_records
 from lbopt.model import StepProblem, Trace
+from tools.steady.fleet import SteadyFleet
+from tools.steady.lengths import drawn_records
 
 #: The file of each trace that classes are drawn from.
 TRACE_FILES = {
@@ -108,7 +108,7 @@ def read_number_sets() -> dict[str, NumberSet]:
 
 @lru_cache(maxsize=1)
 def _table() -> dict[str, Any]:
-    return tomllib.loads(files("lbopt.instances.steady").joinpath("state_sets.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(files("tools.steady").joinpath("state_sets.toml").read_text(encoding="utf-8"))
 
 
 def state_set(name: str) -> StateSet:

@@ -33,8 +33,8 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError
-from lbopt.instances.steady.state_sets import StateSet
 from lbopt.model import Conditions, StepProblem, Trace, in_blocks
+from tools.steady.state_sets import StateSet
 
 _BLOCK = 16
 
@@ -142,4 +142,4 @@ def conditioned_set(name: str) -> ConditionedSet:
 
 @lru_cache(maxsize=1)
 def _table() -> dict[str, Any]:
-    return tomllib.loads(files("lbopt.instances.steady").joinpath("conditioned_sets.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(files("tools.steady").joinpath("conditioned_sets.toml").read_text(encoding="utf-8"))
