@@ -199,7 +199,6 @@ def world_of(
             tuple(setting.initial_phases(seed).tolist()),
         ),
         moments=messages.moments,
-        watched=False,
     )
 
 

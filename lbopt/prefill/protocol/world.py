@@ -1,7 +1,7 @@
 """Engines, network and clock around a scheduler: an event loop that injects the faults of a plan.
 
-Deterministic from its seed. Every step of the scheduler is shown to a `Monitor`. The world has a true time; the
-scheduler reads a clock that may step, and its timers run by true time from when they are set.
+Deterministic from its seed. The world has a true time; the scheduler reads a clock that may step, and its timers run by
+true time from when they are set.
 
 With `moments`, what happens at one time is one moment, in this order: passes end, batches reach their instances, the
 scheduler hears all that has come and acts once, passes start. So an instance whose pass ends can be topped up before
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,10 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from lbopt.exceptions import InputError
-from lbopt.prefill.protocol.claims import BrokenPromiseError
-from lbopt.prefill.protocol.devices import NO_LIMIT, Devices
-from lbopt.prefill.protocol.engine import PassLoad
+from lbopt.exceptions import InputError, LbOptError
+from lbopt.prefill.protocol.devices import Devices
 from lbopt.prefill.protocol.faults import FaultPlan, Kind
 from lbopt.prefill.protocol.log import Log
 from lbopt.prefill.protocol.messages import (
@@ -45,7 +44,6 @@ from lbopt.prefill.protocol.messages import (
     WakeAt,
     Watchdog,
 )
-from lbopt.prefill.protocol.monitor import Monitor
 from lbopt.prefill.protocol.outcome import Outcome
 from lbopt.prefill.protocol.scheduler import TripleCheck
 from lbopt.prefill.protocol.state import SchedulerState, initial_state
@@ -71,18 +69,12 @@ class World:
         What goes wrong.
     seed
         Of all chance in the run.
-    chunk
-        Most tokens of a pass, >= 1.
-    per_token
-        s of a pass, a token; a pass without tokens would take half the setting's default pass.
-    poll_period
-        s, > 0; infinity = nobody is polled.
     devices
-        The instances; None = of one unit with this chunk and time of a pass.
+        The instances.
+    poll_period
+        s, > 0; infinity = no instance is polled.
     moments
         See the module.
-    watched
-        Whether a `Monitor` sees every step; not with moments, nor where the scheduler makes no promises.
     """
 
     def __init__(
@@ -91,55 +83,42 @@ class World:
         arrivals: Sequence[tuple[float, int]],
         plan: FaultPlan,
         seed: int,
-        chunk: int = 100,
-        per_token: float = 0.005,
+        devices: Devices,
         poll_period: float = 1.0,
-        devices: Devices | None = None,
         moments: bool = False,
-        watched: bool = True,
     ) -> None:
-        for name, value in (("chunk", chunk), ("poll_period", poll_period)):
-            if not value > 0:
-                raise InputError(f"{name} is {value}; expected more than 0")
-        if not per_token >= 0:
-            raise InputError(f"per_token is {per_token} s; expected 0 or more")
+        if not poll_period > 0:
+            raise InputError(f"poll_period is {poll_period}; expected more than 0")
         setting = scheduler.setting
         for o in plan.outages:
             if not 0 <= o.instance < setting.num_instances:
                 raise InputError(f"an outage concerns instance {o.instance}; expected 0 to {setting.num_instances - 1}")
-        if devices is None:
-            half = 0.5 * setting.default_pass
-            devices = Devices(chunk, pass_time=lambda load: half + per_token * load.total)
         if devices.units != setting.units:
             raise InputError(f"instances have {devices.units} units, the scheduler's setting {setting.units}")
         if devices.engine == "back-to-back" and not devices.phases:
             devices = replace(devices, phases=(0.0,) * setting.num_instances)
         self.scheduler, self.plan, self.setting, self.devices = scheduler, plan, setting, devices
         self.promises = isinstance(scheduler, TripleCheck)
-        watched = watched and self.promises and not moments
-        self.monitor = Monitor(setting, self._lateness(plan, poll_period)) if watched else None
         self.state: Any = scheduler.initial_state() if not self.promises else initial_state(setting)
         self.engines = [devices.built(self.promises) for _ in range(setting.num_instances)]
         self.moments, self.poll_period = moments, poll_period
         self.log = Log(len(arrivals))
         self._inbox: list[Event] = []
-        self._seconds: dict[int, float] = {}
         self.tokens = [tokens for _, tokens in arrivals]
         self._open = set(range(len(arrivals)))
-        self.calm, self.allowed, self.last_open = math.inf, math.inf, 0.0
         self.sent_to_dead: list[int] = []
         self.events = 0
-        self.saw_no_instance = False
         self.delivered: list[int] = []
         self.delivered_at: list[float] = []
         self.false_alarms = 0
         self.refused: list[int] = []
+        self.requeued: Counter[int] = Counter()
         self._rng = np.random.default_rng([seed, 5])
         self._heap: list[tuple[float, int, int, Callable[[float], None]]] = []
         self._count = 0
         self._timers: dict[int, int] = {}
         self._busy, self._starting = set(range(len(devices.phases))), set[int]()
-        # Where somebody may be stranded, empty passes must come to an end.
+        # Where a request may be stranded, empty passes must come to an end.
         last = max([time for time, _ in arrivals], default=0.0)
         beyond = max(last, plan.over if plan.over < math.inf else 0.0) + plan.longest_delay + setting.latency
         self._empty_until = math.inf if self.promises else beyond
@@ -168,26 +147,16 @@ class World:
 
         Raises
         ------
-        BrokenPromiseError
-            The scheduler broke one, or requests are still not served after `most_events` events, or later than the
-            bound after all faults are over.
+        LbOptError
+            Requests are still not served after `most_events` events.
         """
-        # What was sent while things went wrong has arrived by then: an outlier on its way changes the typical pass.
-        over = self.plan.over + self.plan.longest_delay + max(self.setting.latency, self.setting.way_back)
-        served_by = math.inf
         while self._heap and (self._open if self.moments else self._heap[0][0] <= until or self._open):
-            now, _, _, happen = heapq.heappop(self._heap)
-            if self.promises and now > over and served_by == math.inf:
-                self.calm, self.allowed = now, self.bound()
-                served_by = now + self.allowed
-            if self.events > most_events or (self.promises and now > served_by and self._open):
-                raise BrokenPromiseError(
-                    f"at {now:g} s, after {self.events} events, requests {sorted(self._open)} are not served; faults "
-                    f"were over at {over:g} s, and the bound was {served_by:g} s"
+            now, happen = self._next()
+            if self.events > most_events:
+                raise LbOptError(
+                    f"at {now:g} s, after {self.events} events, requests {sorted(self._open)} are not served"
                 )
             happen(now)
-            if self._open:
-                self.last_open = now
         executions = {request: sum(e.done[request] for e in self.engines) for request in range(len(self.tokens))}
         late = sum(engine.late_top_ups for engine in self.engines)
         return Outcome(
@@ -196,35 +165,16 @@ class World:
             tuple(self.refused),
             self.events,
             executions,
-            self._requeued(),
+            dict(self.requeued if self.promises else self.log.sent - Counter(self.log.sent.keys())),
             late,
             tuple(self.delivered_at),
             self.false_alarms,
             tuple(self.sent_to_dead),
         )
 
-    def bound(self) -> float:
-        """Return how long it may take from now on until all that have arrived are served, s, if no more goes wrong.
-
-        See `served_within` of the monitor, with all requests not yet served, and all passes that they and the work on
-        the devices may take.
-        """
-        if self.monitor is None:
-            return math.inf
-        tokens = [self.tokens[request] for request in self._open] + [
-            work.tokens for engine in self.engines for work in engine.work
-        ]
-        passes = sum(map(self.devices.passes, tokens))
-        units, chunk = self.devices.units, min(self.devices.chunk or NO_LIMIT, sum(tokens) + 1)
-        slowest = self.plan.slow_factor * self.devices.seconds(
-            PassLoad(units * chunk, chunk, chunk, len(tokens), (chunk,) * units)
-        )
-        return self.monitor.served_within(len(self._open), passes, max(1.0, slowest) + self.plan.longest_delay)
-
-    @staticmethod
-    def _lateness(plan: FaultPlan, poll_period: float) -> float:
-        # Each time that the clock steps back, the scheduler's time stands still from the last event to the next.
-        return 2 * plan.timer_error + poll_period * sum(step < 0 for _, step in plan.clock)
+    def _next(self) -> tuple[float, Callable[[float], None]]:
+        now, _, _, happen = heapq.heappop(self._heap)
+        return now, happen
 
     def _at(self, time: float, rank: int, happen: Callable[[float], None]) -> None:
         self._count += 1
@@ -247,15 +197,12 @@ class World:
         self._step(now, events[0] if len(events) == 1 else Inbox(events[0].time, events))
 
     def _step(self, now: float, event: Event) -> None:
-        before = self.state
-        self.state, actions = self.scheduler.step(before, event)
+        before, actions = self.state, self._decide(now, event)
         self.events += 1
         if isinstance(event, Watchdog) and self.state.faults > before.faults:
             self.false_alarms += self.engines[event.instance].running is not None
-        self.saw_no_instance |= isinstance(event, HealthCheck) and self.state.healthy == 0
-        if self.monitor is not None:
-            self.monitor.after(before, event, self.state, actions, now)
         if self.promises:
+            self._count_requeued(before, actions)
             self._count_deferred(before, actions)
         for action in actions:
             self._do(now, action)
@@ -272,10 +219,21 @@ class World:
                     self.log.deferred[request] = made - self.state.ledger.entries[request].since
                 made += 1
 
-    def _requeued(self) -> dict[int, int]:
-        if self.monitor is not None:
-            return dict(self.monitor.requeued)
-        return {request: times - 1 for request, times in self.log.sent.items() if times > 1}
+    def _decide(self, now: float, event: Event) -> tuple[Action, ...]:
+        """Let the scheduler take a step at the true time `now`."""
+        self.state, actions = self.scheduler.step(self.state, event)
+        return tuple(actions)
+
+    def _count_requeued(self, before: SchedulerState, actions: tuple[Action, ...]) -> None:
+        """Note who was taken back from an instance: who now has another holder or none, and who was refused there."""
+        if self.state.counts.again == before.counts.again:
+            return
+        entries = self.state.ledger.entries
+        refused = {action.request for action in actions if isinstance(action, Refuse)}
+        for request, was in before.ledger.entries.items():
+            entry = entries.get(request)
+            if was.holder is not None and (request in refused if entry is None else entry.holder != was.holder):
+                self.requeued[request] += 1
 
     def _do(self, now: float, action: Action) -> None:
         match action:

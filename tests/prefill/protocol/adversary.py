@@ -10,8 +10,9 @@ from functools import partial
 from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from prefill.protocol.monitor import Monitor
 
-from lbopt.prefill.protocol import Monitor, ProtocolSetting, TripleCheck, initial_state
+from lbopt.prefill.protocol import ProtocolSetting, TripleCheck, initial_state
 from lbopt.prefill.protocol.messages import (
     ArmWatchdog,
     Arrival,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from prefill.protocol.watched import Watched
 
 from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, simulate_prefill
 from lbopt.prefill.protocol import ProtocolSetting, TripleCheck
 from lbopt.prefill.protocol.devices import Devices
 from lbopt.prefill.protocol.faults import FaultPlan
-from lbopt.prefill.protocol.world import World
 
 
-class Exact(World):
+class Exact(Watched):
     """Passes are reported to take what the clock says, as in the compiled loop: the same to the last bit."""
 
     def _end(self, now, g, seconds):
@@ -61,7 +61,7 @@ def in_messages(instances, units, chunk, law, options, arrival, lengths, back=0.
         dispatch="ahead",
         **options,
     )
-    world = (Exact if world.get("moments") else World)(
+    world = (Exact if world.get("moments") else Watched)(
         TripleCheck(setting),
         list(zip(arrival.tolist(), lengths.tolist(), strict=True)),
         plan or FaultPlan(),

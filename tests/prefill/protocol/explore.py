@@ -20,7 +20,7 @@ Safety
     the monitor watches the first path to each system.
 Liveness
     from every system that is reached, once nothing more goes wrong, all requests are served or refused within X (see
-    `lbopt.prefill.protocol.monitor`). What then happens is determined: messages arrive at once and in order, instances
+    `prefill.protocol.monitor`). What then happens is determined: messages arrive at once and in order, instances
     that were removed and are up are found healthy, requests come now, timers and passes end when they are due. These
     continuations run into each other, so that each is followed only until it meets a system whose time is known.
 
@@ -39,10 +39,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from prefill.protocol.monitor import Monitor
 from prefill.protocol.quotient import canonical, digest
 from prefill.protocol.system import CHUNK, INTERVAL, LATE, PASS, POLLS, SOON, TOKENS, System
 
-from lbopt.prefill.protocol import Monitor, ProtocolSetting, TripleCheck, initial_state
+from lbopt.prefill.protocol import ProtocolSetting, TripleCheck, initial_state
 from lbopt.prefill.protocol.engine import Engine
 from lbopt.prefill.protocol.messages import (
     ArmWatchdog,

@@ -15,17 +15,20 @@ from typing import Any
 
 import numpy as np
 from prefill.protocol.schedules import check_outcome
+from prefill.protocol.watched import Watched
 from rich.progress import track
 
-from lbopt.prefill.protocol import BrokenPromiseError, ProtocolSetting, TripleCheck
+from lbopt.exceptions import LbOptError
+from lbopt.prefill.protocol import ProtocolSetting, TripleCheck
 from lbopt.prefill.protocol.faults import random_plan
-from lbopt.prefill.protocol.world import World
 
 #: s of a history in which something goes wrong.
 UNTIL = 4.0
 
 
-def draw_short(seed: int, scheduler: type[TripleCheck] = TripleCheck, dispatch: str = "ready", **setting: Any) -> World:
+def draw_short(
+    seed: int, scheduler: type[TripleCheck] = TripleCheck, dispatch: str = "ready", **setting: Any
+) -> Watched:
     """A short history, ready to go."""
     rng = np.random.default_rng([seed, 26])
     count = int(rng.integers(1, 4))
@@ -44,7 +47,7 @@ def draw_short(seed: int, scheduler: type[TripleCheck] = TripleCheck, dispatch: 
     )
     requests = int(rng.integers(3, 7))
     arrivals = [(float(at), int(rng.integers(1, 150))) for at in np.sort(rng.random(requests) * 0.7 * UNTIL)]
-    return World(scheduler(setting), arrivals, random_plan(rng, count, UNTIL, 0.5), seed, poll_period=1.0)
+    return Watched(scheduler(setting), arrivals, random_plan(rng, count, UNTIL, 0.5), seed, poll_period=1.0)
 
 
 def main() -> None:
@@ -61,7 +64,7 @@ def main() -> None:
         try:
             outcome = world.run(UNTIL)
             check_outcome(outcome, len(world.plan.lapses))
-        except (BrokenPromiseError, AssertionError) as error:
+        except (LbOptError, AssertionError) as error:
             stranded += "not served" in str(error)
             broken += 1
             print(f"seed {seed}: {error}")

@@ -1,16 +1,16 @@
 """Fault schedules from a seed: a setting, arrivals and faults, all readings and all kinds of them."""
 
 import numpy as np
+from prefill.protocol.watched import Watched
 
 from lbopt.prefill.protocol import ProtocolSetting, TripleCheck
 from lbopt.prefill.protocol.faults import random_plan
 from lbopt.prefill.protocol.outcome import Outcome
-from lbopt.prefill.protocol.world import World
 
 UNTIL = 30.0
 
 
-def draw(seed: int, scheduler: type[TripleCheck] = TripleCheck, **fixed) -> World:
+def draw(seed: int, scheduler: type[TripleCheck] = TripleCheck, **fixed) -> Watched:
     """A run of `scheduler`, ready to go; `fixed` options of the setting are not drawn."""
     rng = np.random.default_rng(seed)
     count = int(rng.integers(1, 6))
@@ -26,7 +26,7 @@ def draw(seed: int, scheduler: type[TripleCheck] = TripleCheck, **fixed) -> Worl
     requests = int(rng.integers(5, 50))
     arrivals = [(float(at), int(rng.integers(1, 150))) for at in np.sort(rng.random(requests) * UNTIL)]
     plan = random_plan(rng, count, UNTIL, 1.0)
-    return World(scheduler(ProtocolSetting(count, **{**drawn, **fixed})), arrivals, plan, seed)
+    return Watched(scheduler(ProtocolSetting(count, **{**drawn, **fixed})), arrivals, plan, seed)
 
 
 def check_outcome(outcome: Outcome, lapses: int = 0) -> None:
@@ -41,7 +41,7 @@ def check_outcome(outcome: Outcome, lapses: int = 0) -> None:
         assert times >= 1 or request in outcome.refused
 
 
-def run_and_check(world: World) -> Outcome:
+def run_and_check(world: Watched) -> Outcome:
     """Run a world of `draw` to its end."""
     outcome = world.run(UNTIL)
     check_outcome(outcome, len(world.plan.lapses))

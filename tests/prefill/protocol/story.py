@@ -1,6 +1,8 @@
 """Events told by hand: a scheduler, the monitor beside it, and what was done last."""
 
-from lbopt.prefill.protocol import InstanceState, Monitor, ProtocolSetting, TripleCheck, initial_state
+from prefill.protocol.monitor import Monitor
+
+from lbopt.prefill.protocol import InstanceState, ProtocolSetting, TripleCheck, initial_state
 from lbopt.prefill.protocol.messages import Arrival, Event, Send
 
 

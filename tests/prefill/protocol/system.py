@@ -7,10 +7,10 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
+from prefill.protocol.monitor import Monitor
 from prefill.protocol.quotient import ahead
 from prefill.protocol.reckoned import reckoned
 
-from lbopt.prefill.protocol import Monitor
 from lbopt.prefill.protocol.engine import Engine
 from lbopt.prefill.protocol.state import SchedulerState
 

@@ -4,6 +4,7 @@ import pytest
 
 from lbopt.exceptions import InputError
 from lbopt.prefill.protocol import ProtocolSetting, TripleCheck, initial_state
+from lbopt.prefill.protocol.devices import Devices
 from lbopt.prefill.protocol.faults import FaultPlan, Outage
 from lbopt.prefill.protocol.messages import Arrival, EndForward, IntervalTick, Watchdog
 from lbopt.prefill.protocol.world import World
@@ -76,12 +77,9 @@ def test_outages_and_worlds():
     with pytest.raises(InputError, match=r"outage of instance 1 from 3.0 s to 2.0 s; expected 0 <= start <= end"):
         Outage(1, 3.0, 2.0)
     scheduler = TripleCheck(ProtocolSetting(1))
-    for given, says in (
-        ({"chunk": 0}, "chunk is 0"),
-        ({"poll_period": 0.0}, "poll_period is 0.0"),
-        ({"per_token": -1.0}, "per_token is -1.0 s"),
-    ):
-        with pytest.raises(InputError, match=says):
-            World(scheduler, [(0.0, 1)], FaultPlan(), seed=0, **given)
+    with pytest.raises(InputError, match="chunk is 0"):
+        Devices(0)
+    with pytest.raises(InputError, match=r"poll_period is 0.0"):
+        World(scheduler, [(0.0, 1)], FaultPlan(), 0, Devices(), poll_period=0.0)
     with pytest.raises(InputError, match="outage concerns instance 4"):
-        World(scheduler, [(0.0, 1)], FaultPlan(mute=(Outage(4, 0.0, 1.0),)), seed=0)
+        World(scheduler, [(0.0, 1)], FaultPlan(mute=(Outage(4, 0.0, 1.0),)), 0, Devices())

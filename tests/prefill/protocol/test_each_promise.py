@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 from prefill.protocol import defects as d
+from prefill.protocol.monitor import BrokenPromiseError
 from prefill.protocol.schedules import draw, run_and_check
 from prefill.protocol.story import Story
 
-from lbopt.prefill.protocol import BrokenPromiseError, TripleCheck
+from lbopt.prefill.protocol import TripleCheck
 from lbopt.prefill.protocol.messages import EndForward, HealthCheck
 
 PROMISES = {

@@ -13,7 +13,7 @@ from prefill.protocol.explore import explore
 from prefill.protocol.histories import UNTIL, draw_short
 from prefill.protocol.schedules import check_outcome
 
-from lbopt.prefill.protocol import BrokenPromiseError
+from lbopt.exceptions import LbOptError
 
 
 @pytest.mark.parametrize("setting", [{"timer": "spacing"}, {"timer": "tick"}, {"last_token": True}], ids=str)
@@ -33,14 +33,14 @@ def test_deeper_interleavings(polls):
 
 @pytest.mark.parametrize("defect", [HasNoWatchdog, KeepsWhatItGaveUp, LosesAnEarlyWatchdog])
 def test_a_defect_is_found(defect):
-    with pytest.raises((BrokenPromiseError, AssertionError)):
+    with pytest.raises((LbOptError, AssertionError)):
         explore(5, 1, defect)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("defect", [IgnoresEpochs, ServesSuspects, HearsTheHolderOnly])
 def test_a_defect_is_found_deeper(defect):
-    with pytest.raises((BrokenPromiseError, AssertionError)):
+    with pytest.raises((LbOptError, AssertionError)):
         explore(8, 2, defect)
 
 

@@ -3,11 +3,11 @@
 import pytest
 from prefill.protocol.schedules import check_outcome
 from prefill.protocol.story import Story
+from prefill.protocol.watched import Watched
 
 from lbopt.prefill.protocol import Phase, ProtocolSetting, TripleCheck
 from lbopt.prefill.protocol.faults import FaultPlan, Outage
 from lbopt.prefill.protocol.messages import EndForward, HealthCheck, IntervalTick, PollAnswer, Watchdog
-from lbopt.prefill.protocol.world import World
 
 STREAM = [(0.25 * i, 20) for i in range(80)]
 READINGS = [("spacing", False), ("spacing", True), ("tick", False), ("tick", True)]
@@ -15,7 +15,7 @@ READINGS = [("spacing", False), ("spacing", True), ("tick", False), ("tick", Tru
 
 def run(plan, timer, idle_bypass, count=2, **world):
     setting = ProtocolSetting(count, latency=0.02, timer=timer, idle_bypass=idle_bypass)
-    outcome = World(TripleCheck(setting), STREAM, plan, seed=1, **world).run(40.0)
+    outcome = Watched(TripleCheck(setting), STREAM, plan, seed=1, **world).run(40.0)
     check_outcome(outcome)
     return outcome
 
@@ -42,7 +42,7 @@ def test_every_end_of_pass_is_lost_and_no_poll_answered(timer, idle_bypass):
 def test_the_last_first_token_stands_in_for_lost_ends(timer, idle_bypass):
     """Nobody waits for a watchdog."""
     setting = ProtocolSetting(2, latency=0.02, timer=timer, idle_bypass=idle_bypass, last_token=True)
-    outcome = World(TripleCheck(setting), STREAM, FaultPlan(lose=1.0), seed=1).run(40.0)
+    outcome = Watched(TripleCheck(setting), STREAM, FaultPlan(lose=1.0), seed=1).run(40.0)
     check_outcome(outcome)
     assert outcome.state.faults == 0
     assert set(outcome.executions.values()) == {1}

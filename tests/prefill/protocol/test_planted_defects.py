@@ -14,9 +14,10 @@ from prefill.protocol.defects import (
     PostponesForEver,
     ResetsTheLedger,
 )
+from prefill.protocol.monitor import BrokenPromiseError
 from prefill.protocol.schedules import UNTIL, check_outcome, draw, run_and_check
 
-from lbopt.prefill.protocol import BrokenPromiseError
+from lbopt.exceptions import LbOptError
 
 #: Settings that show a defect of which few do.
 FIXED = {PostponesForEver: {"latency": 0.4, "watchdog": 2.0, "timer": "spacing", "batch_tokens": 60}}
@@ -63,7 +64,7 @@ def test_the_adversary_finds_it(defect):
         suppress_health_check=list(HealthCheck),
         print_blob=False,
     )
-    with pytest.raises((BrokenPromiseError, AssertionError)):
+    with pytest.raises((LbOptError, AssertionError)):
         run_state_machine_as_test(Against, settings=unshrunk)
 
 
@@ -76,6 +77,6 @@ def test_the_end_of_a_run_shows_it_without_the_monitor(defect):
         world.monitor.after = lambda *step: None
         try:
             check_outcome(world.run(UNTIL, most_events=4000))
-        except (BrokenPromiseError, AssertionError):
+        except (LbOptError, AssertionError):
             caught += 1
     assert caught >= 3

@@ -10,10 +10,11 @@ from prefill.protocol.explore import explore
 from prefill.protocol.quotient import EXTENSIONS, UNKNOWN, canonical, digest
 from prefill.protocol.schedules import UNTIL, draw
 
-from lbopt.prefill.protocol import BrokenPromiseError, ProtocolSetting, SchedulerState
+from lbopt.exceptions import LbOptError
+from lbopt.prefill.protocol import ProtocolSetting, SchedulerState
 from lbopt.prefill.protocol.state import Counts, initial_state
 
-FOUND = (BrokenPromiseError, AssertionError)
+FOUND = (LbOptError, AssertionError)
 
 
 class Renaming:

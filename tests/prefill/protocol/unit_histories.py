@@ -9,19 +9,20 @@ from collections import Counter
 
 import numpy as np
 from prefill.protocol.schedules import check_outcome
+from prefill.protocol.watched import Watched
 
+from lbopt.exceptions import LbOptError
 from lbopt.prefill import PassTime
-from lbopt.prefill.protocol import BrokenPromiseError, ProtocolSetting, TripleCheck
+from lbopt.prefill.protocol import ProtocolSetting, TripleCheck
 from lbopt.prefill.protocol.devices import Devices
 from lbopt.prefill.protocol.faults import random_plan
-from lbopt.prefill.protocol.world import World
 
 RULES = ("round-robin", "least-loaded", "longest-first", "pbaa", "pbaa:whole=yes", "backfill")
 #: s of a history in which something goes wrong.
 UNTIL = 6.0
 
 
-def draw_units(seed: int, scheduler: type[TripleCheck] = TripleCheck, dispatch: str = "ready") -> World:
+def draw_units(seed: int, scheduler: type[TripleCheck] = TripleCheck, dispatch: str = "ready") -> Watched:
     """A history, ready to go: one in three with moments, which no monitor watches."""
     rng = np.random.default_rng([seed, 2604])
     count, units, chunk = int(rng.integers(1, 4)), int(rng.integers(1, 4)), int(rng.choice([20, 60, 100]))
@@ -57,7 +58,7 @@ def draw_units(seed: int, scheduler: type[TripleCheck] = TripleCheck, dispatch: 
     arrivals = [(float(at), int(rng.integers(1, 150))) for at in np.sort(rng.random(requests) * 0.7 * UNTIL)]
     phases = tuple(np.sort(rng.random(count) * 0.5).tolist()) if announced else ()
     law = PassTime(0.25, 0.002, 0.001, 0.001)
-    return World(
+    return Watched(
         scheduler(setting),
         arrivals,
         random_plan(rng, count, UNTIL, 0.5),
@@ -68,7 +69,7 @@ def draw_units(seed: int, scheduler: type[TripleCheck] = TripleCheck, dispatch: 
     )
 
 
-def run_and_check(seed: int, dispatch: str = "ready") -> World:
+def run_and_check(seed: int, dispatch: str = "ready") -> Watched:
     world = draw_units(seed, dispatch=dispatch)
     outcome = world.run(UNTIL)
     check_outcome(outcome, len(world.plan.lapses))
@@ -87,7 +88,7 @@ def main() -> None:
     for seed in range(given.first, given.first + given.count):
         try:
             world = run_and_check(seed, given.dispatch)
-        except (BrokenPromiseError, AssertionError) as error:
+        except (LbOptError, AssertionError) as error:
             broken += 1
             print(f"seed {seed}: {str(error)[:300]}", flush=True)
             if given.show:

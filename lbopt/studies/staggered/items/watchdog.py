@@ -17,7 +17,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.prefill import PassTime
 from lbopt.prefill.protocol import ProtocolSetting, TripleCheck
+from lbopt.prefill.protocol.devices import Devices
 from lbopt.prefill.protocol.faults import FaultPlan, Outage
 from lbopt.prefill.protocol.outcome import Outcome
 from lbopt.prefill.protocol.world import World
@@ -74,8 +76,8 @@ def measure(*, faults: str, instances: int, requests: int, version: str, seed: i
                 TripleCheck(setting),
                 list(zip(arrival.tolist(), tokens.tolist(), strict=True)),
                 FAULTS[faults](until),
-                seed=seed,
-                chunk=CHUNK,
+                seed,
+                Devices(CHUNK, pass_time=PassTime(0.5, 0.005)),
                 poll_period=period,
             )
             keys: dict[str, Key] = {"faults": faults, "polls": polls, "multiple": multiple}

@@ -60,7 +60,8 @@ from __future__ import annotations
 
 import math
 
-from lbopt.prefill.protocol.claims import BrokenPromiseError, Claims
+from prefill.protocol.claims import BrokenPromiseError, Claims
+
 from lbopt.prefill.protocol.messages import (
     Action,
     ArmWatchdog,
