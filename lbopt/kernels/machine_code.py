@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -25,6 +25,8 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.sigutils import normalize_signature
+from numba.core.types import BaseNamedTuple, BaseTuple
 
 from lbopt.kernels.cache_root import cache_root
 from lbopt.kernels.compile_lock import one_compiler
@@ -126,6 +128,31 @@ class _Shared(FunctionCache):
     """Numba's cache of one function, for all copies of these sources: Numba's own asks for the path and the file."""
 
     _impl_class = _SharedEntries
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        """Name the types by text and by the sources of their classes, which the kernel's own file need not import.
+
+        Numba's own key holds the classes themselves: an index could not be read once a class is gone, and one whose
+        fields have changed would be taken for the old one.
+        """
+        arguments: Any = normalize_signature
+        own: Any = super()
+        kinds, _ = arguments(sig)
+        classes = sorted({f"{one.__module__}.{one.__qualname__} {_sources(one)}" for one in _classes(kinds)})
+        return (str(kinds), *classes, *own._index_key(sig, codegen)[1:])
+
+
+def _classes(kinds: Iterable[Any]) -> Iterator[type]:
+    """Classes of the named tuples among types, and within them."""
+    for kind in kinds:
+        if issubclass(type(kind), BaseNamedTuple):
+            yield kind.instance_class
+        if issubclass(type(kind), BaseTuple):
+            yield from _classes(kind)
+
+
+def _sources(record: type) -> str:
+    return source_hash(record.__module__) if record.__module__.startswith(f"{__package__}.") else ""
 
 
 class _Compiling(event.Listener):

@@ -35,12 +35,12 @@ def copy(tmp_path):
     return package
 
 
-def ask(copy, variable):
+def ask(copy, variable, script=ASK):
     kept = ("NUMBA_CACHE_DIR", "LBOPT_CACHE", "NUMBA_DISABLE_JIT", "PYTHONPATH")
     environment = {name: value for name, value in os.environ.items() if name not in kept}
     environment |= {"PYTHONPATH": str(copy.parent), variable: str(copy.parent / "cache")}
     done = subprocess.run(
-        [sys.executable, "-c", ASK], cwd=copy.parent, env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", script], cwd=copy.parent, env=environment, capture_output=True, text=True, check=True
     )
     file, *told = json.loads(done.stdout)
     assert Path(file) == copy / "kernels" / "machine_code.py"
@@ -150,3 +150,34 @@ def test_processes_that_start_together_compile_a_kernel_once_for_each_type(copy)
     assert [answer for answer, _ in answers] == ["1"] * 4
     assert sum(int(misses) for _, misses in answers) == 2
     assert [start(at).communicate(timeout=300)[0].split() for at in (0, 1)] == [["1", "0"]] * 2
+
+
+RECORD = """from typing import NamedTuple
+
+
+class {name}(NamedTuple):
+    {fields}: int
+    last: int
+"""
+ASK_RECORD = """
+import json
+from lbopt.kernels import machine_code
+from lbopt.kernels.any_first import first
+from lbopt.kernels.a_record import {name}
+print(json.dumps([machine_code.__file__, int(first({name}(one=1, two=2, last=3)))]))
+"""
+
+
+@pytest.mark.jit
+def test_a_record_that_changed_is_not_taken_for_the_old_one(copy):
+    """The kernel's own file does not import the record: its fields, and whether it is there, stand in the key."""
+    kernels = copy / "kernels"
+    compiled = "from lbopt.kernels.compile import kernel\n\n\n@kernel\ndef first(record):\n    return record[0]\n"
+    (kernels / "any_first.py").write_text(compiled)
+    for name, fields, answer in (
+        ("Pair", "one: int\n    two", 1),
+        ("Pair", "two: int\n    one", 2),
+        ("Other", "one: int\n    two", 1),
+    ):
+        (kernels / "a_record.py").write_text(RECORD.format(name=name, fields=fields))
+        assert ask(copy, "LBOPT_CACHE", ASK_RECORD.format(name=name)) == [answer]
