@@ -282,6 +282,25 @@ async def quiet(order: int = ROUTER_ORDER) -> None:
         await loop.quiet(order)
 
 
+async def sleep_until(when: float) -> None:
+    """Sleep until the loop's clock shows `when`, exactly on a virtual clock; others have their turn in any case."""
+    loop = asyncio.get_running_loop()
+    if when <= loop.time():
+        await asyncio.sleep(0)
+        return
+    future = loop.create_future()
+    timer = loop.call_at(when, _wake, future)
+    try:
+        await future
+    finally:
+        timer.cancel()
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
 def call_when_settled(callback: Callable[[], None], seconds: float) -> None:
     """Call once all of this moment is known: at quiet on a virtual clock, `seconds` later on a wall clock."""
     loop = asyncio.get_running_loop()

@@ -11,6 +11,7 @@ import asyncio
 import time
 from types import SimpleNamespace
 
+from lbopt.serving.http_wire import Wire
 from lbopt.serving.router.ask import Ask
 from lbopt.serving.router.breaker import Breaker, Rest
 from lbopt.serving.router.endpoint import Endpoint
@@ -20,7 +21,6 @@ from lbopt.serving.router.forward import Attempt
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.service import Router
-from lbopt.serving.router.wire import Wire
 from tests.benchmarks.open_loop import TEXT as CHUNK
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"

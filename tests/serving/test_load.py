@@ -19,11 +19,10 @@ from hypothesis import strategies as st
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.serving.load.bodies import Bodies
-from lbopt.serving.load.client import BAD_ANSWER, Outcome, Reader
+from lbopt.serving.load.client import BAD_ANSWER, Outcome, Reader, Response
 from lbopt.serving.load.config import LoadConfig
 from lbopt.serving.load.events import EventParser
 from lbopt.serving.load.generator import LoadRun, run_load
-from lbopt.serving.load.http_client import Response
 from lbopt.serving.load.result import LARGEST_LAG, LoadResult, percentile
 from lbopt.serving.load.table import load_table
 from lbopt.serving.mock.fleet import mock_fleet
@@ -65,7 +64,7 @@ def test_an_answer_that_counts_what_cannot_be_is_a_bad_one(count):
         b"data: " + b"[" * 100_000 + b"\n\n",
     ):
         reader, outcome, response = Reader(0.0), Outcome(0, "http://x", 0.0), Response()
-        response.status, response.headers = 200, {b"content-type": b"text/event-stream"}
+        response.status, response.content_type = 200, "text/event-stream"
         response.pieces = [(1.0, body)]
         reader.put(outcome, response)
         reader.finish()
@@ -103,7 +102,7 @@ def test_times_keep_their_pattern_at_any_rate():
     ("options", "said"),
     [
         ({"urls": ()}, "nowhere to send"),
-        ({"urls": ("localhost:80",)}, "'localhost:80' is no URL"),
+        ({"urls": ("localhost:80",)}, "the server has the address 'localhost:80'"),
         ({"rate": 0.0}, "rate is 0"),
         ({"requests": 0}, "expected at least 1"),
         ({"timeout": "0s"}, "more than 0 seconds"),

@@ -10,10 +10,10 @@ from collections import Counter
 import pytest
 from serving.engines import Engine, becomes, fleet, is_empty, run, stream
 
+from lbopt.serving.http_wire import Wire
 from lbopt.serving.router.flow import Flow
 from lbopt.serving.router.forward import Attempt
 from lbopt.serving.router.job import Job
-from lbopt.serving.router.wire import Wire
 from lbopt.serving.state import RequestTracker
 
 

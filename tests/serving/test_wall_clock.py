@@ -267,7 +267,7 @@ def test_wrong_words_are_one_sentence(type_in, tmp_path):
         (("mock", "--workers", "8", "--groups", "3"), "do not form 3 groups"),
         (("mock", "--fault", "crash:worker=99"), "the workers are 0 to 7"),
         (("mock", "--for", "soon"), "for is 'soon'"),
-        (("load", "127.0.0.1"), "is no URL"),
+        (("load", "127.0.0.1"), "expected http://host:port"),
         (("load", "http://127.0.0.1:1", "-n", "3"), "cannot be reached"),
         (("load", "http://127.0.0.1:1", "--trace", "azur-like"), "azure-like"),
     ):

@@ -1,7 +1,9 @@
 """One request from its intended time to the end of its answer, and what its events say, parsed later.
 
-While tokens come in, a piece of a stream is only noted with its time. What the pieces say is read afterwards, a
-millisecond at a time between other things (`Reader`), so that it delays no request.
+All streams of a barrier group get their tokens at the same moment: 576 of them on 8 workers of 72 slots. What a client
+does for each of them until the last one is read delays the next request by that much. So while tokens come in, a piece
+of a stream is only noted with its time. What the pieces say is read afterwards, a millisecond at a time between other
+things (`Reader`), so that it delays no request.
 """
 
 from __future__ import annotations
@@ -11,18 +13,12 @@ import json
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from lbopt.serving.http_client import Wires, request_head
+from lbopt.serving.http_wire import BadAnswer, CutShort, Wire
 from lbopt.serving.load.events import EventParser
-from lbopt.serving.load.http_client import (
-    BrokenResponseError,
-    Connections,
-    MalformedResponseError,
-    Origin,
-    Response,
-    request_of,
-)
 from lbopt.serving.usage import count_of
 
 #: Kinds of errors; ``status-NNN`` for any other HTTP status than 200 joins them.
@@ -36,6 +32,14 @@ CONNECT, RESET, TRUNCATED, TIMEOUT, RECOMPUTED, BAD_ANSWER = (
 )
 #: Not an error: the run was ended before the answer.
 UNFINISHED = "unfinished"
+
+#: s for which a connection may be used again: servers close idle ones, and a request that meets this moment looks like
+#: an error.
+IDLE = 2.0
+#: Bytes of one answer, in pieces and chunks of any size.
+_LARGEST_ANSWER = 2**27
+#: s for which events are read before other things get their turn.
+_TURN = 0.001
 
 
 @dataclass(slots=True)
@@ -69,8 +73,39 @@ class Outcome:
     error: str = ""
 
 
-#: s for which events are read before other things get their turn.
-_TURN = 0.001
+@dataclass(slots=True)
+class Response:
+    """An answer while it comes in: its status, 0 until it is known, and pieces of its body with their times, s."""
+
+    status: int = 0
+    content_type: str = ""
+    pieces: list[tuple[float, bytes]] = field(default_factory=list)
+    size: int = 0
+
+    async def fill(self, wire: Wire, request: bytes, body: bytes = b"") -> None:
+        """Send a request and note what comes until the answer has ended.
+
+        Raises
+        ------
+        ConnectionError
+            Where it breaks off.
+        """
+        now = asyncio.get_running_loop().time
+
+        def note(piece: bytes, _frame: bytes) -> None:
+            self.pieces.append((now(), piece))
+            self.size += len(piece)
+            if self.size > _LARGEST_ANSWER:
+                raise BadAnswer("it is too long")
+
+        head = await wire.ask(request, body, note)
+        self.status, self.content_type = head.status, head.get("content-type").lower()
+        await wire.wait()
+
+    @property
+    def body(self) -> bytes:
+        """All of the body that has come."""
+        return b"".join(piece for _, piece in self.pieces)
 
 
 class Exchange:
@@ -93,35 +128,41 @@ class Exchange:
         self._headers = headers
         self._begun = begun
         self._limit = limit
-        self.connections = Connections()
+        self.wires = Wires(IDLE)
         self.reader = Reader(begun)
 
-    async def run(self, outcome: Outcome, origin: Origin, body: bytes) -> None:
+    async def run(self, outcome: Outcome, body: bytes) -> None:
         """Send `body` and fill the outcome, but for what is read later."""
         loop, response = asyncio.get_running_loop(), Response()
+        outcome.error = UNFINISHED
         try:
             async with asyncio.timeout_at(self._begun + outcome.intended + self._limit):
-                request = request_of(origin, "POST", self._path, self._headers, body)
-                outcome.sent = loop.time() - self._begun
-                connection = await self.connections.get(origin)
-                try:
-                    await connection.exchange(request, response)
-                finally:
-                    self.connections.put(origin, connection)
+                await self._send(outcome, body, response)
+            outcome.error = ""
         except TimeoutError:  # is an OSError, too
             outcome.error = TIMEOUT
-        except BrokenResponseError as error:
-            outcome.error = RESET if error.reset else TRUNCATED
-        except MalformedResponseError:
+        except CutShort:
+            outcome.error = TRUNCATED if response.status else RESET
+        except BadAnswer:
             outcome.error = BAD_ANSWER
         except OSError:
-            outcome.error = CONNECT
-        except asyncio.CancelledError:
-            outcome.error = UNFINISHED
-            raise
+            outcome.error = outcome.error if outcome.error == CONNECT else RESET
         finally:
             outcome.end = loop.time() - self._begun
             self.reader.put(outcome, response)
+
+    async def _send(self, outcome: Outcome, body: bytes, response: Response) -> None:
+        request = request_head(outcome.url, self._path, self._headers, len(body))
+        outcome.sent = asyncio.get_running_loop().time() - self._begun
+        try:
+            wire = await self.wires.open(outcome.url)
+        except OSError:
+            outcome.error = CONNECT
+            raise
+        try:
+            await response.fill(wire, request, body)
+        finally:
+            self.wires.give_back(wire)
 
 
 class Reader:
@@ -171,7 +212,7 @@ class Reader:
         if response.status != 200:
             return
         try:
-            if response.headers.get(b"content-type", b"").startswith(b"text/event-stream"):
+            if response.content_type.startswith("text/event-stream"):
                 yield from self._read_events(outcome, response)
             elif not outcome.error:
                 self._read_body(json.loads(response.body), outcome)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.instances import Columns, families, open_trace
 from lbopt.model import Trace
+from lbopt.serving.http_client import checked_url
 from lbopt.spec import duration
 from lbopt.studies.option import Option
 
@@ -102,9 +103,7 @@ class LoadConfig:
     def __post_init__(self) -> None:
         if not self.urls:
             raise InputError("nowhere to send requests; give a URL such as http://127.0.0.1:8000")
-        for url in self.urls:
-            if not url.startswith(("http://", "https://")):
-                raise InputError(f"'{url[:80]}' is no URL; expected one that begins with http:// or https://")
+        _ = self.origins
         if self.requests is not None and self.requests < 1:
             raise InputError(f"the number of requests is {self.requests}; expected at least 1")
         if self.rate is not None and not (0 < self.rate < math.inf):
@@ -114,6 +113,11 @@ class LoadConfig:
         duration("warm-up", self.warm_up)
         if self.limit <= 0:
             raise InputError(f"timeout is {self.timeout}; expected more than 0 seconds")
+
+    @property
+    def origins(self) -> list[str]:
+        """The URLs, checked, without a slash at their ends."""
+        return [checked_url(url, "the server") for url in self.urls]
 
     @property
     def warm_up_seconds(self) -> float:

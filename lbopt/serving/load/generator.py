@@ -15,25 +15,21 @@ import time
 from collections.abc import Callable
 
 from lbopt.exceptions import InputError
+from lbopt.serving.http_client import Wires, request_head
+from lbopt.serving.http_wire import BadAnswer
 from lbopt.serving.load.bodies import Bodies
 from lbopt.serving.load.client import UNFINISHED, Exchange, Outcome
 from lbopt.serving.load.config import LoadConfig
-from lbopt.serving.load.http_client import (
-    BrokenResponseError,
-    Connections,
-    MalformedResponseError,
-    Origin,
-    Response,
-    request_of,
-)
 from lbopt.serving.load.result import LoadResult
-from lbopt.serving.virtual_clock import VirtualClockLoop
+from lbopt.serving.virtual_clock import VirtualClockLoop, sleep_until
 
 #: s between two probes of the loop.
 _PROBE = 0.05
 
 #: s, how long the name of the model is waited for.
 _PATIENCE = 30
+#: Bytes of a list of models that are read.
+_LARGEST_LIST = 2**24
 
 Progress = Callable[[int, int], None]
 
@@ -53,7 +49,7 @@ class LoadRun:
         self.config = config
         self.trace = config.open_trace()
         self._times = config.times(self.trace).tolist()
-        self._origins = [Origin.of(url) for url in config.urls]
+        self._urls = config.origins
         self._progress = progress
         self._stopped = asyncio.Event()
         self._outcomes: list[Outcome] = []
@@ -70,7 +66,7 @@ class LoadRun:
         headers = {"Content-Type": "application/json"}
         if config.api_key:
             headers["Authorization"] = f"Bearer {config.api_key}"
-        model = config.model or await _ask_model(self._origins[0], headers)
+        model = config.model or await _ask_model(self._urls[0], headers)
         bodies = Bodies(self.trace, config, model)
         path = "/v1/chat/completions" if config.chat else "/v1/completions"
         begun, cpu = loop.time(), time.process_time()
@@ -86,7 +82,7 @@ class LoadRun:
             for task in (sending, stopping, *beside):
                 task.cancel()
             await asyncio.gather(sending, stopping, *beside, return_exceptions=True)
-            exchange.connections.close()
+            exchange.wires.close()
         if sending.done() and not sending.cancelled() and (error := sending.exception()) is not None:
             raise error
         exchange.reader.finish()
@@ -104,17 +100,15 @@ class LoadRun:
         )
 
     async def _send_all(self, exchange: Exchange, bodies: Bodies, begun: float) -> None:
-        loop, urls = asyncio.get_running_loop(), self.config.urls
         async with asyncio.TaskGroup() as group:
             for number, intended in enumerate(self._times):
-                which = number % len(urls)
-                await _until(loop, begun + intended)
-                outcome = Outcome(number, urls[which], intended)
+                await sleep_until(begun + intended)
+                outcome = Outcome(number, self._urls[number % len(self._urls)], intended)
                 self._outcomes.append(outcome)
-                group.create_task(self._send(exchange, outcome, self._origins[which], bodies.of(number)))
+                group.create_task(self._send(exchange, outcome, bodies.of(number)))
 
-    async def _send(self, exchange: Exchange, outcome: Outcome, origin: Origin, body: bytes) -> None:
-        await exchange.run(outcome, origin, body)
+    async def _send(self, exchange: Exchange, outcome: Outcome, body: bytes) -> None:
+        await exchange.run(outcome, body)
         self._ended += 1
         if self._progress is not None and outcome.error != UNFINISHED:
             self._progress(self._ended, len(self.trace))
@@ -124,7 +118,7 @@ class LoadRun:
         loop = asyncio.get_running_loop()
         while True:
             due = loop.time() + _PROBE
-            await _until(loop, due)
+            await sleep_until(due)
             self._delays.append(loop.time() - due)
 
 
@@ -133,42 +127,24 @@ async def run_load(config: LoadConfig, progress: Progress | None = None) -> Load
     return await LoadRun(config, progress).run()
 
 
-async def _ask_model(origin: Origin, headers: dict[str, str]) -> str:
-    """Return the name of the first model that is served at `origin`."""
-    path, connections, response = "/v1/models", Connections(), Response()
-    where = f"{'https' if origin.tls else 'http'}://{origin.host}:{origin.port}{origin.prefix}{path}"
+async def _ask_model(url: str, headers: dict[str, str]) -> str:
+    """Return the name of the first model that a server lists."""
+    path, wires = "/v1/models", Wires(0.0)
+    where = url + path
     try:
-        async with asyncio.timeout(_PATIENCE):
-            connection = await connections.get(origin)
-            await connection.exchange(request_of(origin, "GET", path, headers), response)
-            connection.transport.abort()
+        request = request_head(url, path, headers, 0, "GET")
+        head, body = await wires.fetch(url, request, seconds=_PATIENCE, most=_LARGEST_LIST)
     except TimeoutError:
         raise InputError(f"{where} does not answer within {_PATIENCE} s; is the server up?") from None
-    except (BrokenResponseError, MalformedResponseError):
+    except BadAnswer:
         raise InputError(f"{where} does not answer in HTTP; is this the server's address?") from None
     except OSError as error:
         raise InputError(f"{where} cannot be reached: {error.strerror or error}") from None
-    status, body = response.status, response.body
-    if status != 200:
-        raise InputError(f"{where} answers with status {status}; give --model")
+    finally:
+        wires.close()
+    if head.status != 200:
+        raise InputError(f"{where} answers with status {head.status}; give --model")
     try:
         return str(json.loads(body)["data"][0]["id"])
     except (ValueError, LookupError, TypeError):
         raise InputError(f"{where} does not list a model; give --model") from None
-
-
-async def _until(loop: asyncio.AbstractEventLoop, when: float) -> None:
-    """Wait for a time of the loop's clock, exactly on a virtual one."""
-    if when <= loop.time():
-        return
-    future = loop.create_future()
-    timer = loop.call_at(when, _finish, future)
-    try:
-        await future
-    finally:
-        timer.cancel()
-
-
-def _finish(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)

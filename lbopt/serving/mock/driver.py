@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from lbopt.serving.mock.group import Sequence
-from lbopt.serving.virtual_clock import ENGINE_ORDER, quiet
+from lbopt.serving.virtual_clock import ENGINE_ORDER, quiet, sleep_until
 
 
 class _Step(Protocol):
@@ -155,7 +155,7 @@ class Driver:
             if self.on_step is not None:
                 self.on_step(begin, step)
             end = begin + step.seconds
-            await _until(end)
+            await sleep_until(end)
             if not self._thawed.is_set():
                 await self._thawed.wait()
                 end = loop.time()
@@ -183,23 +183,4 @@ class Driver:
     async def _let_settle(self, begin: float) -> None:
         await quiet(ENGINE_ORDER)
         if self.settle:
-            await _until(begin + self.settle)
-
-
-async def _until(when: float) -> None:
-    """Sleep until the loop's clock shows `when`, exactly on a virtual clock."""
-    loop = asyncio.get_running_loop()
-    if when <= loop.time():
-        await asyncio.sleep(0)
-        return
-    future = loop.create_future()
-    timer = loop.call_at(when, _wake, future)
-    try:
-        await future
-    finally:
-        timer.cancel()
-
-
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
+            await sleep_until(begin + self.settle)

@@ -13,8 +13,8 @@ from typing import Any
 
 from aiohttp import web
 
+from lbopt.serving.http_wire import is_crumbled
 from lbopt.serving.router.answers import refuse
-from lbopt.serving.router.wire import is_crumbled
 
 _log = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from lbopt.exceptions import InputError
 from lbopt.files import called, listed, read_toml, repeated, shown
+from lbopt.serving.http_client import checked_url
 
 #: Where workers may be that are added while the router runs, unless the fleet file says otherwise.
 PRIVATE = ("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7")
@@ -140,24 +141,6 @@ def fleet_of(data: dict[str, Any], source: str = "the fleet") -> FleetPlan:
         raise InputError(f"{source}: router is {shown(options)}; expected a table of options")
     hosts = _texts(data.get("allowed_hosts", []), "allowed_hosts", source)
     return FleetPlan(groups, prefillers, allowed, hosts, options)
-
-
-def checked_url(url: Any, what: str) -> str:
-    """Return an address of an engine without a path at its end; refuse one that is none."""
-    parts = None
-    if isinstance(url, str) and len(url) <= 2000 and url.isprintable() and " " not in url:
-        try:
-            parts = urlsplit(url)
-            _ = parts.port
-        except ValueError:
-            parts = None
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"{what} has the address {shown(url)}; expected http://host:port or https://host:port")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise InputError(f"{what} has an address with a name, a query or a fragment; expected http://host:port")
-    if parts.path.rstrip("/").endswith("/v1"):
-        raise InputError(f"{what} has the address {shown(url)}; leave out /v1, which the router adds")
-    return str(url).rstrip("/")
 
 
 def refuse_same(named: list[tuple[WorkerAddress, str]], source: str) -> None:

@@ -12,20 +12,20 @@ from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING
 
-import aiohttp
 from aiohttp import web
 
+from lbopt.serving.http_client import request_head
+from lbopt.serving.http_wire import Head, Wire
 from lbopt.serving.router.answer_fields import read_answer
 from lbopt.serving.router.answers import over_budget, refuse
 from lbopt.serving.router.ask import with_field
 from lbopt.serving.router.breaker import asked_rest
-from lbopt.serving.router.budget import OverBudgetError, Share
+from lbopt.serving.router.budget import OverBudgetError
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.events import error_event
 from lbopt.serving.router.flow import Flow
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.signatures import HEADER, KEY_HEADER
-from lbopt.serving.router.wire import Head, Wire, request_head
 from lbopt.serving.usage import usage_of
 
 if TYPE_CHECKING:
@@ -56,8 +56,6 @@ _LONGEST_END = 1.0
 _LARGEST_ANSWER = 256 * 2**20
 #: Bytes of one that are written at once.
 _PIECE = 2**18
-
-FAULTS = (aiohttp.ClientError, ConnectionError, OSError)
 
 
 class ClientGone(Exception):
@@ -144,14 +142,7 @@ class Attempt:
         job.heard_at = router.now()
         wire: Wire | None = None
         try:
-            wire = await router.wires.open(endpoint.address.url)
-            try:
-                head = await wire.ask(request, body)
-            except ConnectionError:
-                if not wire.is_reused:
-                    raise
-                wire = await router.wires.open(endpoint.address.url, fresh=True)  # the engine had closed the old one
-                head = await wire.ask(request, body)
+            wire, head = await router.wires.ask(endpoint.address.url, request, body)
             body = b""  # the job holds it as long as it may be sent again
             endpoint.last_heard = router.now()
             endpoint.breaker.succeed()
@@ -162,7 +153,7 @@ class Attempt:
             if head.status == 200 and head.get("content-type").lower().startswith("text/event-stream"):
                 return await self._stream(wire, head)
             return await self._whole(wire, head)
-        except FAULTS as fault:
+        except OSError as fault:
             return self._fault(f"gave no answer: {type(fault).__name__}")
         finally:
             job.heard_at = 0.0
@@ -290,7 +281,7 @@ class Attempt:
                 if answer is not None and answer.headers.get("Transfer-Encoding") == "chunked":
                     await self._pour(wire, flow)
                     break
-        except FAULTS as fault:
+        except OSError as fault:
             if not flow.counter.done:
                 return await self._broken(f"gave no answer: {type(fault).__name__}")
         if flow.goes_elsewhere:
@@ -371,7 +362,7 @@ class Attempt:
                 await answer.write(data)
             if is_last:
                 await answer.write_eof()
-        except FAULTS as fault:
+        except OSError as fault:
             raise ClientGone from fault
         job.write_began = 0.0
 
@@ -384,7 +375,7 @@ class Attempt:
         self._job.write_began = self._router.now()
         try:
             await answer.prepare(self._request)
-        except FAULTS as fault:
+        except OSError as fault:
             raise ClientGone from fault
         if self._job.share is not None and not self._job.ask.data:  # which are bytes of the same body
             self._job.share.give(len(self._job.body))
@@ -397,18 +388,6 @@ class Attempt:
         self.why = f"worker {self._endpoint.address.name} pre-empted the request"
         self._router.recomputed(self._job, self._attempt)
         return Result.RECOMPUTED
-
-
-async def read_whole(answer: aiohttp.ClientResponse, most: int, share: Share | None = None) -> bytes:
-    """Return the body of an answer, at most so many bytes of it, which a share holds where one is given."""
-    parts: list[bytes] = []
-    size = 0
-    while size < most and (chunk := await answer.content.readany()):
-        parts.append(chunk)
-        size += len(chunk)
-        if share is not None:
-            share.take(len(chunk))
-    return b"".join(parts)
 
 
 async def end_with_error(answer: web.StreamResponse, why: str, kind: str = "upstream_error") -> None:

@@ -10,11 +10,10 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-import aiohttp
 import msgspec
 
+from lbopt.serving.http_client import Wires, request_head
 from lbopt.serving.router.endpoint import Endpoint
-from lbopt.serving.router.forward import FAULTS, read_whole
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.scrape import LARGEST_SCRAPE, Reading, of_rank, read_metrics
 from lbopt.serving.state import Health
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+#: Seconds that an unused connection to an engine is kept: less than uvicorn keeps it, which is 5.
+KEPT = 4.0
 #: Bytes of metrics above which they are read beside the event loop.
 _LARGE = 2**16
 
@@ -43,6 +44,7 @@ class Poller:
 
     def __init__(self, router: Router) -> None:
         self._router = router
+        self._wires = Wires(KEPT, router.options.connect_seconds)  # not those of requests, which tell of faults
 
     async def run(self) -> None:
         """Look, again and again."""
@@ -52,6 +54,10 @@ class Poller:
                 await self.look_at_all()
             except Exception:
                 _log.exception("a look at the engines failed")
+
+    def close(self) -> None:
+        """Close what is open to engines."""
+        self._wires.close()
 
     async def look_at_all(self) -> None:
         """Look at every address once, all at the same time."""
@@ -88,19 +94,20 @@ class Poller:
 
     async def readings(self, url: str) -> dict[int | None, Reading] | None:
         """Return what an engine's metrics say; None where it gives no answer at all."""
-        session = self._router.session
-        limit = aiohttp.ClientTimeout(total=self._router.options.poll_timeout)
         try:
-            async with session.get(url + "/metrics", timeout=limit, allow_redirects=False) as answer:
-                if answer.status == 200:
-                    data = await read_whole(answer, LARGEST_SCRAPE)
-                    if len(data) > _LARGE:
-                        return await asyncio.to_thread(read_metrics, data)
-                    return read_metrics(data)
-            async with session.get(url + "/health", timeout=limit, allow_redirects=False) as answer:
-                return {} if answer.status < 500 else None
-        except (*FAULTS, TimeoutError, ValueError):
+            status, data = await self._get(url, "/metrics")
+            if status == 200:
+                return await asyncio.to_thread(read_metrics, data) if len(data) > _LARGE else read_metrics(data)
+            status, _ = await self._get(url, "/health")
+        except OSError:
             return None
+        return {} if status < 500 else None
+
+    async def _get(self, url: str, path: str) -> tuple[int, bytes]:
+        options = self._router.options
+        request = request_head(url, path, {}, 0, "GET")
+        head, data = await self._wires.fetch(url, request, seconds=options.poll_timeout, most=LARGEST_SCRAPE)
+        return head.status, data
 
     def _reconcile(self, endpoint: Endpoint, reading: Reading, now: float) -> None:
         """Note by how much the mirror differs from what the engine says."""
@@ -122,16 +129,12 @@ class Poller:
         if not up:
             return None
         endpoint = up[job.tracker.number % len(up)]
-        limit = aiohttp.ClientTimeout(total=min(0.5, router.options.poll_timeout))
-        url = endpoint.address.url + "/tokenize"
-        headers = job.headers | endpoint.headers()
+        seconds = min(0.5, router.options.poll_timeout)
+        request = request_head(endpoint.address.url, "/tokenize", job.headers | endpoint.headers(), len(job.body))
         try:
-            async with router.session.post(
-                url, data=job.body, headers=headers, timeout=limit, allow_redirects=False
-            ) as answer:
-                if answer.status != 200:
-                    return None
-                count = _read_count(await read_whole(answer, LARGEST_SCRAPE)).count
-        except (*FAULTS, TimeoutError, msgspec.DecodeError, RecursionError):
+            head, data = await self._wires.fetch(
+                endpoint.address.url, request, job.body, seconds=seconds, most=LARGEST_SCRAPE
+            )
+            return count_of(_read_count(data).count) or None if head.status == 200 else None
+        except (OSError, msgspec.DecodeError, RecursionError):
             return None
-        return count_of(count) or None

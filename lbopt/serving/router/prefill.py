@@ -13,20 +13,19 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import msgspec
 from aiohttp import web
 
+from lbopt.serving.http_client import request_head
 from lbopt.serving.router.answer_fields import read_answer
 from lbopt.serving.router.answers import over_budget, refuse
 from lbopt.serving.router.breaker import Breaker, Rest, delay
 from lbopt.serving.router.budget import OverBudgetError
 from lbopt.serving.router.connectors import Connector, make_connector
 from lbopt.serving.router.fleet_file import PrefillerPlan
-from lbopt.serving.router.forward import FAULTS, OF_REQUEST, headers_for_client, read_whole
+from lbopt.serving.router.forward import OF_REQUEST, headers_for_client
 from lbopt.serving.router.job import Job, Stop
 from lbopt.serving.router.scrape import of_rank
-from lbopt.serving.router.wire import is_fit
 from lbopt.serving.state import Prefiller
 from lbopt.serving.usage import usage_of
 
@@ -162,24 +161,23 @@ class PrefillHop:
         data = msgspec.json.encode(body)
         if not any(name.lower() == "x-request-id" for name in job.headers):
             job.headers["X-Request-Id"] = job.key  # both hops name the request alike
-        limit = aiohttp.ClientTimeout(total=router.options.idle_seconds)
+        request = request_head(plan.url, job.path, job.headers, len(data))
+        hold = None if job.share is None else job.share.take
         try:
-            async with router.session.post(
-                plan.url + job.path, data=data, headers=job.headers, timeout=limit, allow_redirects=False
-            ) as answer:
-                text = await read_whole(answer, _LARGEST_ANSWER, job.share)
-                if answer.status >= 500 or answer.status == 429:
-                    return None, f"prefiller {prefiller.name} answered {answer.status}"
-                if answer.status != 200:
-                    kept = [pair for pair in headers_for_client(answer.headers.items()) if is_fit(*pair)]
-                    refused = web.Response(status=answer.status, body=text, headers=kept)
-                    return refused, f"prefiller {prefiller.name} answered {answer.status}"
+            head, text = await router.wires.fetch(
+                plan.url, request, data, seconds=router.options.idle_seconds, most=_LARGEST_ANSWER, hold=hold
+            )
         except OverBudgetError:
             router.metrics.refused["held_bytes"] += 1
             return over_budget(), None
-        except (*FAULTS, TimeoutError) as fault:
+        except OSError as fault:
             self._note_fault(prefiller)
             return None, f"prefiller {prefiller.name} gave no answer: {type(fault).__name__}"
+        if head.status >= 500 or head.status == 429:
+            return None, f"prefiller {prefiller.name} answered {head.status}"
+        if head.status != 200:
+            refused = web.Response(status=head.status, body=text, headers=headers_for_client(head.headers))
+            return refused, f"prefiller {prefiller.name} answered {head.status}"
         try:
             told = read_answer(text)
             prompt = usage_of(told).prompt

@@ -11,11 +11,11 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-import aiohttp
 from aiohttp import web
 
 from lbopt import __version__
 from lbopt.model import Trace
+from lbopt.serving.http_client import Wires
 from lbopt.serving.record.prefixes import hasher_of
 from lbopt.serving.record.writer import DecisionRecord
 from lbopt.serving.router.answers import refuse
@@ -31,21 +31,17 @@ from lbopt.serving.router.fleet_file import FleetPlan, WorkerAddress
 from lbopt.serving.router.job import ADVICE, Job, Stop
 from lbopt.serving.router.metrics import RouterMetrics
 from lbopt.serving.router.options import RouterOptions
-from lbopt.serving.router.poller import Poller
+from lbopt.serving.router.poller import KEPT, Poller
 from lbopt.serving.router.prefill import PrefillHop
 from lbopt.serving.router.reaper import reap
 from lbopt.serving.router.rules import fallback_for, rule_for, warm
 from lbopt.serving.router.shadow import Shadow
 from lbopt.serving.router.signatures import signatures_of
 from lbopt.serving.router.step_ends import StepEnds
-from lbopt.serving.router.wire import Wires
 from lbopt.serving.rule import LiveRule
 from lbopt.serving.state import FleetState, Health, RequestTracker, WorkerMirror
 
 _log = logging.getLogger(__name__)
-
-#: Seconds that an unused connection to an engine is kept: less than uvicorn keeps it, which is 5.
-_KEPT = 4.0
 
 
 class Refusal(Exception):
@@ -75,7 +71,6 @@ class Router:
         Where the rule is unknown, or needs what a live router has not.
     """
 
-    session: aiohttp.ClientSession
     wires: Wires
 
     def __init__(self, plan: FleetPlan, options: RouterOptions, training: Trace | None = None) -> None:
@@ -131,15 +126,7 @@ class Router:
         """Compile what the rules need, look at all engines, and take requests from then on."""
         loop = asyncio.get_running_loop()
         self._clock = loop.time
-        self.session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.options.connect_seconds),
-            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, keepalive_timeout=_KEPT),
-            auto_decompress=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=("User-Agent", "Content-Type", "Accept"),
-            read_bufsize=2**18,
-        )
-        self.wires = Wires(self.options.connect_seconds, _KEPT)
+        self.wires = Wires(KEPT, self.options.connect_seconds)
         self._tasks = [loop.create_task(self._get_ready()), loop.create_task(reap(self))]
 
     async def _get_ready(self) -> None:
@@ -214,7 +201,7 @@ class Router:
         if self.record is not None:
             await self.record.close()
         self.wires.close()
-        await self.session.close()
+        self.poller.close()
 
     def now(self) -> float:
         """Return the time of the event loop, s."""

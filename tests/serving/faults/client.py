@@ -6,14 +6,9 @@ import asyncio
 import json
 from contextlib import suppress
 
-from lbopt.serving.load.http_client import (
-    BrokenResponseError,
-    Connection,
-    MalformedResponseError,
-    Origin,
-    Response,
-    request_of,
-)
+from lbopt.serving.http_client import Wires, request_head
+from lbopt.serving.http_wire import BadAnswer
+from lbopt.serving.load.client import Response
 from tests.serving.faults.verdict import CANCELLED, GARBLED, HUNG, NO_ROUTER, verdict
 
 #: Seconds after which a client that goes does so if nothing has come.
@@ -35,12 +30,12 @@ async def ask(url: str, number: int, tokens: int, patience: float, *, goes: bool
     goes
         Whether the client closes its connection: half of them at the first byte, half before, at `_GOES` at the latest.
     """
-    origin, loop, response = Origin.of(url), asyncio.get_running_loop(), Response()
+    loop, response = asyncio.get_running_loop(), Response()
     try:
-        _, connection = await loop.create_connection(lambda: Connection(loop), origin.host, origin.port)
+        wire = await Wires(0.0).open(url)
     except OSError:
         return NO_ROUTER
-    exchange = asyncio.ensure_future(connection.exchange(_request(origin, number, tokens), response))
+    exchange = asyncio.ensure_future(response.fill(wire, *_request(url, number, tokens)))
     try:
         if goes:
             until = loop.time() + _GOES * (number % 100) / 100
@@ -52,43 +47,36 @@ async def ask(url: str, number: int, tokens: int, patience: float, *, goes: bool
             await exchange
     except TimeoutError:
         return HUNG
-    except MalformedResponseError:
+    except BadAnswer:
         return GARBLED
-    except BrokenResponseError:
+    except ConnectionError:
         if not response.status:
             return NO_ROUTER
-        return verdict(response.status, _kind(response), response.body, tokens, ended=False)
+        return verdict(response.status, response.content_type.encode(), response.body, tokens, ended=False)
     finally:
         exchange.cancel()
-        with suppress(asyncio.CancelledError, BrokenResponseError, MalformedResponseError):
+        with suppress(asyncio.CancelledError, ConnectionError):
             await exchange
-        connection.transport.abort()
-    return verdict(response.status, _kind(response), response.body, tokens, ended=True)
+        wire.close()
+    return verdict(response.status, response.content_type.encode(), response.body, tokens, ended=True)
 
 
-def _kind(response: Response) -> bytes:
-    return response.headers.get(b"content-type", b"").lower()
-
-
-def _request(origin: Origin, number: int, tokens: int) -> bytes:
+def _request(url: str, number: int, tokens: int) -> tuple[bytes, bytes]:
+    """Head and body."""
     is_chat = number % 2
     words = f"request {number}, tell me something"
     told = {"messages": [{"role": "user", "content": words}]} if is_chat else {"prompt": words}
     body = {"model": "m", **told, "max_tokens": tokens, "stream": number % 4 != 3}
     path = "/v1/chat/completions" if is_chat else "/v1/completions"
-    return request_of(origin, "POST", path, {"Content-Type": "application/json"}, json.dumps(body).encode())
+    data = json.dumps(body).encode()
+    return request_head(url, path, {"Content-Type": "application/json"}, len(data)), data
 
 
 async def get(url: str, path: str, patience: float = 2.0) -> tuple[int, bytes]:
     """Return status and body of an answer to GET; status 0 where there is none."""
-    origin, loop, response = Origin.of(url), asyncio.get_running_loop(), Response()
     try:
-        async with asyncio.timeout(patience):
-            _, connection = await loop.create_connection(lambda: Connection(loop), origin.host, origin.port)
-            try:
-                await connection.exchange(request_of(origin, "GET", path, {}), response)
-            finally:
-                connection.transport.abort()
-    except (OSError, TimeoutError, BrokenResponseError, MalformedResponseError):
+        request = request_head(url, path, {}, 0, "GET")
+        head, body = await Wires(0.0).fetch(url, request, seconds=patience, most=2**27)
+    except OSError:
         return 0, b""
-    return response.status, response.body
+    return head.status, body
