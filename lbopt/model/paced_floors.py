@@ -1,6 +1,7 @@
 """What every feasible decision under conditions costs at least, by elementary reasoning in exact integers.
 
-Each statement has its one-line proof. `lbopt/solvers/conditions_recount.py` has them a second time, for `verify`.
+Each statement has its one-line proof. `lbopt/solvers/recount.py` has them a second time, for
+`verify`, and some of those of `floors` besides.
 """
 
 from __future__ import annotations

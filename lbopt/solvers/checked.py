@@ -16,7 +16,7 @@ from lbopt.model import StepProblem
 from lbopt.solvers import recount
 from lbopt.solvers.allowance import SpentError, allowing
 from lbopt.solvers.budget import Limits
-from lbopt.solvers.certificates import ContradictedError, check, check_conditioned, refuted
+from lbopt.solvers.certificates import ContradictedError, check, proved_bounds, refuted
 from lbopt.solvers.conditions.decision import Bound, Outcome
 from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.engine import Knowledge
@@ -125,7 +125,7 @@ def _shown_under_conditions(problem: StepProblem, outcome: Outcome) -> dict[str,
     """Return the bound that the certificate establishes for each goal, and for the objective."""
     assert outcome.evidence is not None and outcome.best is not None, "a search says what writes its proof"
     certificate = outcome.evidence()
-    bounds = check_conditioned(problem, certificate)
+    bounds = proved_bounds(problem, certificate)
     reached = dict(zip(_goals(problem), outcome.best.rank(problem), strict=False))
     return bounds if certificate.body["reached"] == reached else {}
 

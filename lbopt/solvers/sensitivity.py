@@ -23,9 +23,9 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.certificates.conditioned import CountedFleet, PricedGoal, counted
+from lbopt.solvers.certificates.conditioned import CountedFleet, PricedGoal
 from lbopt.solvers.certificates.conditioned_patterns import Patterns, TooLongError
-from lbopt.solvers.conditions_recount import Conditioned
+from lbopt.solvers.recount import Numbers
 from lbopt.solvers.result import Result
 
 #: What can be given to a worker: its name here, and the field of `Conditions`.
@@ -161,12 +161,12 @@ def _by_prices(problem: StepProblem, result: Result, body: dict[str, Any], what:
         return gains
     late = {stage.goal: int(stage.value or 0) for stage in result.stages}
     for g in range(problem.num_workers):
-        changed = _recounted(counted(problem), what, amount, g, admit)
+        changed = _recounted(Numbers.of(problem), what, amount, g, admit)
         gains[g] = _gain(PricedGoal(CountedFleet(changed), "objective", proof, late), objective)
     return gains
 
 
-def _recounted(p: Conditioned, what: str, amount: int, g: int, admit: int) -> Conditioned:
+def _recounted(p: Numbers, what: str, amount: int, g: int, admit: int) -> Numbers:
     """Return what `_changed` does as the checkers count it, also where no condition is left that says anything."""
     slots, given = list(p.slots), {**p.given, "admit": admit}
     if what == "slot":

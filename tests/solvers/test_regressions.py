@@ -23,10 +23,7 @@ STEPS = sorted((HERE / "exact").glob("*.json"))
 def test_a_false_claim_is_not_repeated(path, monkeypatch, caplog):
     data = json.loads(path.read_text())
     problem = StepProblem.from_dict(data["problem"])
-    numbers = recount.Numbers(
-        problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), problem.must_admit.tolist()
-    )
-    optimum, _ = recount.exhaust(numbers, 10**7)
+    optimum, _ = recount.exhaust(recount.Numbers.of(problem), 10**7)[()]
     assert optimum == data["optimum"] < data["claimed_bound"]
     if is_available(data["solver"]):
         result = solve(problem, data["solver"], time_limit=5)

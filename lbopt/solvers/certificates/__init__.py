@@ -1,9 +1,18 @@
 """Certificates of lower bounds, and the check that shares nothing with the search that writes them."""
 
-from lbopt.solvers.certificates.conditioned import check_conditioned
+from lbopt.solvers.certificates.conditioned_patterns import TooLongError
 from lbopt.solvers.certificates.few_workers import refuted
 from lbopt.solvers.certificates.format import Certificate
-from lbopt.solvers.certificates.kinds import KINDS, check
+from lbopt.solvers.certificates.kinds import KINDS, check, proved_bounds
 from lbopt.solvers.certificates.writer import ContradictedError, priced_envelopes
 
-__all__ = ["KINDS", "Certificate", "ContradictedError", "check", "check_conditioned", "priced_envelopes", "refuted"]
+__all__ = [
+    "KINDS",
+    "Certificate",
+    "ContradictedError",
+    "TooLongError",
+    "check",
+    "priced_envelopes",
+    "proved_bounds",
+    "refuted",
+]

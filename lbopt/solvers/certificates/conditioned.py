@@ -26,26 +26,23 @@ their worker, and no more of a class that is banned there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lbopt.exceptions import CertificateError
-from lbopt.solvers import conditions_recount as recount
 from lbopt.solvers.certificates.conditioned_patterns import Offer, Patterns
 from lbopt.solvers.certificates.format import Certificate, fields, items, shown, whole
-
-if TYPE_CHECKING:
-    from lbopt.model import StepProblem
+from lbopt.solvers.recount import Numbers
 
 #: Pauses of a worker up to which certificates are checked.
 _MOST_PAUSES = 12
 
 
-def check_conditioned(problem: StepProblem, certificate: Certificate) -> dict[str, int]:
+def check_conditioned(p: Numbers, certificate: Certificate) -> dict[str, int]:
     """Return the bounds that a certificate establishes, by goal; "reached" are the values that they rest on.
 
     Parameters
     ----------
-    problem
+    p
         A step problem under conditions.
     certificate
         Of the kind "priced-conditions".
@@ -53,12 +50,8 @@ def check_conditioned(problem: StepProblem, certificate: Certificate) -> dict[st
     Raises
     ------
     CertificateError
-        If the certificate is of another problem, is malformed, or does not prove its bounds.
+        If the certificate is malformed, or does not prove its bounds.
     """
-    p = counted(problem)
-    own = recount.digest(p)
-    if certificate.problem_digest != own:
-        raise CertificateError(f"it is of problem {certificate.problem_digest!s:.12}…, not {own:.12}…")
     if len(p.base[0]) > 1:
         raise CertificateError(f"kind 'priced-conditions' proves bounds at horizon 0, not at {len(p.base[0]) - 1}")
     body = fields(certificate.body, "the certificate", ("reached", "goals"))
@@ -78,22 +71,10 @@ def check_conditioned(problem: StepProblem, certificate: Certificate) -> dict[st
     return found
 
 
-def counted(problem: StepProblem) -> recount.Conditioned:
-    """Return a problem under conditions as the checkers count it: in plain lists."""
-    assert problem.conditions is not None, "a plain problem has other checkers"
-    return recount.Conditioned(
-        problem.base.tolist(),
-        problem.slots.tolist(),
-        problem.work.tolist(),
-        problem.must_admit.tolist(),
-        problem.conditions.to_dict(),
-    )
-
-
 class CountedFleet:
     """Classes, workers and modes of a problem, counted from its plain lists."""
 
-    def __init__(self, p: recount.Conditioned) -> None:
+    def __init__(self, p: Numbers) -> None:
         self.p, G, N = p, len(p.slots), len(p.work)
         groups: dict[tuple[Any, ...], list[int]] = {}
         for i in range(N):

@@ -34,7 +34,7 @@ def contradiction(one: Drawn, seen: Counter) -> str | None:
         seen[name] += there
     for name, bound in (
         ("elementary_bound", elementary_bound(problem)),
-        ("the verifier's elementary bound", recount.lower_bound(recount.Numbers(*numbers))),
+        ("the verifier's elementary bound", recount.lower_bounds(recount.Numbers(*numbers))[-1]),
     ):
         if bound > optimum:
             return f"{name} is {bound}, the optimum {optimum}"

@@ -18,10 +18,7 @@ pytestmark = pytest.mark.jit
 
 
 def optimum(problem):
-    numbers = recount.Numbers(
-        problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), problem.must_admit.tolist()
-    )
-    return recount.exhaust(numbers, 10**7)[0]
+    return recount.exhaust(recount.Numbers.of(problem), 10**7)[()][0]
 
 
 def with_body(certificate, bound, **body):
