@@ -1,8 +1,8 @@
 """Measure how simple the house is: `python -m tests.house CHECKOUT ...` prints one column for each checkout.
 
 Everything is counted from the source or from a fresh process that imports that checkout; nothing of lbopt is imported
-here, so that any version can be measured by the same program. `docs/results/house.md` holds the result for version 0.1
-and for this one.
+here, so that any version can be measured by the same program. `--rooms` prints statements by room.
+`docs/results/house.md` holds the results, `tests/rules/budgets.toml` what a count may be at most.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: A file that holds one function and nothing else is short up to this many lines.
 SHORT = 40
 HAND_WRITTEN = 20
+#: A call or a signature of more arguments lacks a record.
+MANY = 8
 
 
 @cache
@@ -85,17 +87,65 @@ def says_parameters(node: Function) -> bool:
     return re.search(r"^\s*Parameters\n\s*-{10}\s*$", ast.get_docstring(node) or "", re.MULTILINE) is not None
 
 
-def without_parameters(root: Path, least: int = 4) -> list[str]:
-    """Public functions and kernels of at least `least` arguments without a Parameters section, as module:name."""
-    return sorted(
-        f"{module_of(file)}:{name}"
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def statements(tree: ast.Module) -> int:
+    """Statements without docstrings and imports, so that neither longer lines nor fewer words make a file smaller."""
+    left = (ast.Import, ast.ImportFrom)
+    return sum(isinstance(n, ast.stmt) and not isinstance(n, left) and not _is_text(n) for n in ast.walk(tree))
+
+
+def nodes(tree: ast.Module) -> int:
+    """Nodes of the syntax tree, so that two statements packed into one are counted, too."""
+    return sum(not isinstance(node, ast.expr_context) for node in ast.walk(tree))
+
+
+def crowded_functions(root: Path) -> list[str]:
+    """Functions and methods of more than `MANY` parameters, self among them, as file:name."""
+    return [
+        f"{file}:{node.name}"
         for file, tree in trees(root).items()
-        for name, node in functions(tree)
-        if (is_public(name) or is_kernel(node))
-        and len(arguments_of(node)) >= least
-        and not says_parameters(node)
-        and not (file.startswith("cli/") and is_command(node))
+        for node in ast.walk(tree)
+        if isinstance(node, Function)
+        and len(node.args.posonlyargs) + len(node.args.args) + len(node.args.kwonlyargs) > MANY
+    ]
+
+
+def crowded_calls(root: Path) -> int:
+    """Calls with more than `MANY` arguments."""
+    return sum(
+        isinstance(node, ast.Call) and len(node.args) + len(node.keywords) > MANY
+        for tree in trees(root).values()
+        for node in ast.walk(tree)
     )
+
+
+def rooms(root: Path) -> dict[str, int]:
+    """Statements by room of the package, and of the kernels by family."""
+    found: dict[str, int] = {}
+    for file, tree in trees(root).items():
+        parts = Path(file).parts
+        room = "/".join(parts[:2]) if parts[0] == "kernels" and len(parts) > 2 else parts[0]
+        found[room] = found.get(room, 0) + statements(tree)
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def sizes(root: Path) -> dict[str, int]:
+    """What has a budget and is counted from the source."""
+    parsed = trees(root).values()
+    tests = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in (root / "tests").rglob("*.py"))
+    lines = sum(len(text.splitlines()) for text in sources(root).values())
+    return {
+        "statements of the package": sum(map(statements, parsed)),
+        "nodes of the syntax tree": sum(map(nodes, parsed)),
+        "files of the package": len(parsed),
+        "lines of the longest file": max(len(text.splitlines()) for text in sources(root).values()),
+        f"functions of more than {MANY} parameters": len(crowded_functions(root)),
+        f"calls with more than {MANY} arguments": crowded_calls(root),
+        "lines of the tests, percent of the package's": round(100 * tests / lines),
+    }
 
 
 def _integer(node: ast.expr) -> bool:
@@ -224,11 +274,35 @@ def once():
 once()
 print(round(min(once() for _ in range(5)), 2))
 """
-_WALK = """
-import os, sys, lbopt
+_VERBS = """
+import typer
+from lbopt.cli import app
+def leaves(command):
+    names = command.list_commands(typer.Context(command)) if hasattr(command, "list_commands") else ()
+    inner = [command.get_command(typer.Context(command), name) for name in names]
+    return [leaf for one in inner for leaf in leaves(one)] if names else [command]
+verbs = leaves(typer.main.get_command(app))
+print(len(verbs), sum(any(word.startswith("-") for word in given.opts) for verb in verbs for given in verb.params))
+"""
+_STEP = """
+import numpy as np, lbopt
 problem = lbopt.StepProblem(base=[[900], [700], [400], [650]], slots=[2, 3, 2, 3],
                             work=[[310], [260], [150], [120], [80], [500], [45], [33], [217], [118], [64], [90]])
-lbopt.solve(problem)
+def run():
+    lbopt.solve(problem)
+"""
+_CONDITIONED = _STEP.replace(
+    "def run", "problem = problem.under(lbopt.Conditions(capacity=np.array([1500] * 4)))\ndef run"
+)
+_GAP = """
+import lbopt
+def run():
+    lbopt.gap(policies=["fcfs"], behaviours=["fcfs"], requests=120, workers=3, slots=4, states=10)
+"""
+#: Counts files of lbopt and calls and returns between them in a second run of `run`.
+_WALK = """
+import os, sys
+run()
 home, stops = os.path.dirname(lbopt.__file__), []
 def seen(frame, event, argument):
     name = frame.f_code.co_filename
@@ -237,7 +311,7 @@ def seen(frame, event, argument):
         if here.startswith(home) and (not stops or stops[-1] != here):
             stops.append(here)
 sys.setprofile(seen)
-lbopt.solve(problem)
+run()
 sys.setprofile(None)
 print(len(set(stops)), len(stops) - 1)
 """
@@ -259,19 +333,21 @@ def measures(root: Path) -> dict[str, object]:
         for name, node in functions(tree)
         if is_public(name) and len(arguments_of(node)) > 2
     ]
-    files, switches = fresh(root, _WALK).split()
+    files, switches = fresh(root, _STEP + _WALK).split()
+    conditioned_files, conditioned_switches = fresh(root, _CONDITIONED + _WALK).split()
+    verbs, options = fresh(root, _VERBS).split()
     return {
-        "files of the package": len(lengths),
+        **sizes(root),
         "lines": sum(lengths),
         "median file, lines": int(statistics.median(lengths)),
-        "longest file, lines": max(lengths),
+        "leaf verbs": int(verbs),
+        "options of all verbs": int(options),
         f"files of at most {SHORT} lines with one function": len(one_short_function(root)),
         "upper-case constants of the kernels": all_index_constants(root),
         "of them such that index an array": sum(index_constants(root).values()),
         "literal indices into kernel state": sum(literal_indices(root).values()),
         "public functions of three or more arguments": len(public),
         "of them with a Parameters section": sum(map(says_parameters, public)),
-        "public functions and kernels of four or more arguments without one": len(without_parameters(root)),
         "`class Claim`": occurrences(root, r"^class Claim\b"),
         "`CONFIDENCE =`": occurrences(root, r"^_?CONFIDENCE\b[^=\n]*="),
         "half-width formulas (quantiles of Student's t)": occurrences(root, r"(?:\bt\.ppf|stdtrit)\("),
@@ -282,14 +358,31 @@ def measures(root: Path) -> dict[str, object]:
         "CPU of `lbopt --help`, s": float(fresh(root, _HELP)),
         "files that a warm solve crosses": int(files),
         "switches between files in it": int(switches),
+        "files that a warm solve under conditions crosses": int(conditioned_files),
+        "switches between files in that": int(conditioned_switches),
+        "switches between files in a small gap study": int(fresh(root, _GAP + _WALK).split()[1]),
     }
 
 
 GOALS = {
+    "statements of the package": "42,000",
+    "nodes of the syntax tree": "453,700",
+    "files of the package": "620",
+    "lines of the longest file": "600",
+    "functions of more than 8 parameters": "10, none public",
+    "calls with more than 8 arguments": "60",
+    "lines of the tests, percent of the package's": "80",
+    "median file, lines": "120 to 250",
+    "leaf verbs": "26",
+    "options of all verbs": "220",
+    "files that a warm solve crosses": "8",
+    "switches between files in it": "40",
+    "files that a warm solve under conditions crosses": "8",
+    "switches between files in that": "40",
+    "switches between files in a small gap study": "5,000",
     "files of at most 40 lines with one function": "0",
     "of them such that index an array": "those that are mathematics",
     "literal indices into kernel state": "0",
-    "public functions and kernels of four or more arguments without one": "0",
     "`class Claim`": "1",
     "`CONFIDENCE =`": "1",
     "half-width formulas (quantiles of Student's t)": "1",
@@ -312,4 +405,9 @@ def table(roots: list[Path]) -> str:
 
 
 if __name__ == "__main__":
-    print(table([Path(word).resolve() for word in sys.argv[1:] or ["."]]))
+    asked = [Path(word).resolve() for word in sys.argv[1:] if word != "--rooms"] or [Path().resolve()]
+    if "--rooms" in sys.argv:
+        for root in asked:
+            print(root.name, *(f"{room} {count:,}" for room, count in rooms(root).items()), sep="\n")
+    else:
+        print(table(asked))

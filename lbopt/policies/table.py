@@ -191,9 +191,18 @@ def look_ahead(horizon: int | None, predictor: str | None) -> dict[str, Any]:
 def make_policy(spec: str, given: Mapping[str, Any] | None = None) -> Policy:
     """Build the policy that `spec` names.
 
-    `spec` is a name from `POLICIES`, optionally with options (``br-0:stage_switch=4,age_bound=50``) or as published
-    (``br-0:published``), ``replay:FILE``, or ``path/to/file.py:function``. `given` are values of options that the text
-    leaves out, used where the rule has such an option.
+    Parameters
+    ----------
+    spec
+        A name from `POLICIES`, optionally with options (``br-0:stage_switch=4,age_bound=50``) or as published
+        (``br-0:published``); ``replay:FILE``; or ``path/to/file.py:function``.
+    given
+        Values of options that `spec` leaves out, used where the rule has such an option.
+
+    Returns
+    -------
+    Policy
+        The rule, for `simulate` and for live use.
 
     Raises
     ------

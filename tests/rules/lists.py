@@ -9,14 +9,20 @@ from tests import house
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-PARAMETERS = HERE / "without_parameters.txt"
+BUDGETS = HERE / "budgets.toml"
 INDICES = HERE / "literal_indices.txt"
 TWINS = HERE / "kernel_twins.toml"
 
 
-def listed_without_parameters() -> list[str]:
-    """Functions that may lack a Parameters section."""
-    return PARAMETERS.read_text(encoding="utf-8").split()
+def budgets() -> dict[str, int]:
+    """What a size of the package may be at most."""
+    return tomllib.loads(BUDGETS.read_text(encoding="utf-8"))
+
+
+def write_budgets(counts: dict[str, int]) -> None:
+    """Write the budgets."""
+    head = "# At most so much; `python -m tests.rules.shrink` lowers a number to what the source has.\n"
+    BUDGETS.write_text(head + "".join(f'"{name}" = {count}\n' for name, count in counts.items()), encoding="utf-8")
 
 
 def listed_indices() -> dict[str, tuple[int, int]]:

@@ -7,10 +7,9 @@ from tests.rules import lists
 
 
 def main() -> None:
-    """Shorten the three lists."""
-    lacking = set(house.without_parameters(lists.ROOT))
-    kept = [name for name in lists.listed_without_parameters() if name in lacking]
-    lists.PARAMETERS.write_text("".join(f"{name}\n" for name in kept), encoding="utf-8")
+    """Lower the budgets and shorten the lists."""
+    sizes = house.sizes(lists.ROOT)
+    lists.write_budgets({name: min(most, sizes[name]) for name, most in lists.budgets().items()})
     present = lists.present_indices()
     allowed = lists.listed_indices().items()
     lists.write_indices({f: tuple(map(min, counts, present[f])) for f, counts in allowed if f in present})

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "lbopt"
 FILES = sorted(PACKAGE.rglob("*.py"))
-LONGEST = 500
+LONGEST = 600
 SOLVER_HOMES = {"highspy": "solvers/highs.py", "ortools": "solvers/cp_sat.py", "pulp": "solvers/pulp_cbc.py"}
 
 
@@ -145,7 +145,7 @@ def test_http_is_spoken_in_the_serving_room(package):
 
 
 def test_no_file_is_long():
-    """A file holds one idea, which a reader wants to see whole; 500 lines are the hard stop."""
+    """A file holds one idea, which a reader wants to see whole; 600 lines are the hard stop."""
     files = {name_of(path): path for path in FILES}
     files |= {path.relative_to(ROOT).as_posix(): path for path in (ROOT / "tests").rglob("*.py")}
     long = {name: count for name, path in files.items() if (count := len(path.read_text().splitlines())) > LONGEST}
