@@ -25,7 +25,7 @@ class PublicTrace:
     base_url, file
         Its address is base_url/file; a mirror replaces base_url and keeps the file's name.
     format
-        Of `lbopt.instances.readers.READERS`.
+        Of `lbopt.instances.readers.formats.TABLE`.
     licence, about
         For people.
     sha256

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from lbopt.exceptions import InputError
 from lbopt.instances.catalogue import PublicTrace, public_trace
 from lbopt.instances.first_use import record_of, remember, remembered, sha256_of
-from lbopt.instances.readers.detect import detect
+from lbopt.instances.readers.formats import detect
 
 URL_VARIABLE = "LBOPT_TRACES_URL"
 CACHE_VARIABLE = "LBOPT_CACHE"

@@ -15,7 +15,7 @@ from lbopt.instances import catalogue, download
 from lbopt.instances.catalogue import CATALOGUE
 from lbopt.instances.download import fetch, fetched_path
 from lbopt.instances.readers import read_trace
-from lbopt.instances.readers.detect import detect
+from lbopt.instances.readers.formats import detect
 
 AZURE = texts.AZURE_2023.encode()
 BURST = texts.BURSTGPT_OLD.encode()

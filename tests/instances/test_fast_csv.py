@@ -7,10 +7,9 @@ import pytest
 from instances import texts
 
 from lbopt.exceptions import InputError
-from lbopt.instances.readers import azure, burstgpt
-from lbopt.instances.readers.csv_rows import read_csv_by_row
 from lbopt.instances.readers.fast_csv import read_clean_csv
-from lbopt.instances.readers.layout import header_of, locate
+from lbopt.instances.readers.formats import TABLE, header_of, locate
+from lbopt.instances.readers.rows import by_row, csv_rows
 from tests.fuzz.mutators import mutated_text
 
 TEXTS = {
@@ -21,24 +20,30 @@ TEXTS = {
 }
 
 
-def slow(data, layout):
+def laid_out(data, key):
+    """The layout of a file of one of the formats."""
+    return locate(header_of(data, "f"), TABLE[key.split()[0]].columns, TABLE[key.split()[0]].clock, "f")
+
+
+def slow(data, key):
     """The rows as the slow reader has them, or None where it refuses the file."""
     try:
-        return read_csv_by_row([data], layout, "f", skip_malformed=False)
+        layout = laid_out(data, key)
+        rows = csv_rows([data], layout, "f")
+        return by_row(rows, layout.places, TABLE[key.split()[0]], "f", skip_malformed=False)
     except InputError:
         return None
 
 
 @pytest.mark.parametrize("key", ["azure 2023", "azure 2024", "burstgpt old", "burstgpt new"])
 def test_fast_reader_accepts_only_what_the_slow_one_does(key):
-    columns, clock = (azure.COLUMNS, "date-time") if "azure" in key else (burstgpt.COLUMNS, "seconds")
     rng = random.Random(f"twin {key}")
     accepted = 0
     for _ in range(1500):
         raw = mutated_text(TEXTS[key], rng)
         try:
             data = raw.decode().encode()
-            layout = locate(header_of(data, "f"), columns, clock, "f")
+            layout = laid_out(data, key)
         except (UnicodeDecodeError, InputError):
             continue
         if b"\0" in data:  # refused before either reader sees it
@@ -47,7 +52,7 @@ def test_fast_reader_accepts_only_what_the_slow_one_does(key):
         if fast is None:
             continue
         accepted += 1
-        twin = slow(data, layout)
+        twin = slow(data, key)
         assert twin is not None, data
         assert twin.malformed == 0
         np.testing.assert_array_equal(fast.prompt, twin.prompt, err_msg=repr(data))
@@ -58,10 +63,9 @@ def test_fast_reader_accepts_only_what_the_slow_one_does(key):
 
 @pytest.mark.parametrize("key", ["azure 2023", "azure 2024", "burstgpt old", "burstgpt new"])
 def test_fast_reader_takes_clean_files(key):
-    columns, clock = (azure.COLUMNS, "date-time") if "azure" in key else (burstgpt.COLUMNS, "seconds")
     for text in (TEXTS[key], TEXTS[key].rstrip(), TEXTS[key].replace("\n", "\r\n")):
         data = text.encode()
-        assert read_clean_csv([data], locate(header_of(data, "f"), columns, clock, "f")) is not None
+        assert read_clean_csv([data], laid_out(data, key)) is not None
 
 
 def test_fast_reader_in_small_pieces():
@@ -69,8 +73,8 @@ def test_fast_reader_in_small_pieces():
     lines = [f"{i},ChatGPT,{i * 7},{i + 1},0,API log\n" for i in range(57)]
     lines = [texts.BURSTGPT_OLD.split("\n")[0] + "\n", *lines, "\n", "  \n"]
     data = "".join(lines).encode()
-    layout = locate(header_of(data, "f"), burstgpt.COLUMNS, "seconds", "f")
-    twin = slow(data, layout)
+    layout = laid_out(data, "burstgpt")
+    twin = slow(data, "burstgpt")
     for size in (1, 2, 5, 56, 57, 1000):
         blocks = ["".join(lines[first : first + size]).encode() for first in range(0, len(lines), size)]
         fast = read_clean_csv(blocks, layout)

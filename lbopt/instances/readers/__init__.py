@@ -1,4 +1,4 @@
-"""Readers of request traces, one file a format, and the front door that picks one.
+"""Readers of request traces, and the front door that picks a format of the table (`formats`).
 
 Formats: Azure LLM inference CSV (2023, 2024), BurstGPT CSV, Mooncake JSON lines, lengths JSON, and any CSV whose
 columns the user names; each plain or gzip. A row that cannot be used is an error that names the line, unless the
@@ -11,27 +11,15 @@ import os
 from pathlib import Path
 
 from lbopt.exceptions import InputError
-from lbopt.instances.readers.azure import read_azure
-from lbopt.instances.readers.burstgpt import read_burstgpt
 from lbopt.instances.readers.contents import open_contents
-from lbopt.instances.readers.detect import detect
-from lbopt.instances.readers.layout import Columns
-from lbopt.instances.readers.lengths import read_lengths
-from lbopt.instances.readers.mooncake import read_mooncake
-from lbopt.instances.readers.rows import MALFORMED, NO_OUTPUT, Reading, assemble
-from lbopt.instances.readers.user_csv import read_user_csv
+from lbopt.instances.readers.formats import TABLE, Columns, Format, detect
+from lbopt.instances.readers.rows import MALFORMED, NO_OUTPUT, Reading, assemble, read_rows
 from lbopt.model.trace import Trace
 from lbopt.spec import did_you_mean
 
-READERS = {
-    "azure": read_azure,
-    "burstgpt": read_burstgpt,
-    "mooncake": read_mooncake,
-    "lengths": read_lengths,
-}
-FORMATS = ("auto", *READERS, "csv")
+FORMATS = ("auto", *TABLE, "csv")
 
-__all__ = ["FORMATS", "MALFORMED", "NO_OUTPUT", "READERS", "Columns", "Reading", "read", "read_trace"]
+__all__ = ["FORMATS", "MALFORMED", "NO_OUTPUT", "Columns", "Reading", "read", "read_trace"]
 
 
 def read_trace(
@@ -93,11 +81,12 @@ def read(
     source = os.fspath(path)
     try:
         if columns is not None:
-            rows = read_user_csv(contents, source, columns=columns, skip_malformed=skip_malformed)
             format = "csv"
+            chosen = Format("CSV", "CSV", columns, "seconds" if columns.arrival is None else "auto")
         else:
             format = detect(contents.head, source) if format == "auto" else format
-            rows = READERS[format](contents, source, skip_malformed=skip_malformed)
+            chosen = TABLE[format]
+        rows = read_rows(contents, chosen, source, skip_malformed=skip_malformed)
     except InputError:
         contents.blocks.check()  # what is wrong with the file as a whole goes before what is wrong with a row
         raise

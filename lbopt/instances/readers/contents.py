@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from lbopt.exceptions import InputError
-from lbopt.files import TextBlocks, called, gunzipped, read_bytes, text_bytes
+from lbopt.files import TextBlocks, called
 
 #: Unpacked size that is still read; the largest public file (one week of Azure 2024) is about a third of it.
 LARGEST_FILE = 4 * 2**30
@@ -25,13 +25,7 @@ def read_contents(path: str | os.PathLike[str]) -> bytes:
     InputError
         Where there is no such file, or it is a folder, unreadable, empty, too large, binary, or damaged gzip.
     """
-    name = called(path)
-    data = read_bytes(path, name, largest=LARGEST_FILE)
-    if data.startswith(b"\x1f\x8b"):
-        data = gunzipped(data, name, largest=LARGEST_FILE)
-    data = text_bytes(data, name, _EXPECTED)
-    _check_not_empty(data, name)
-    return data
+    return b"".join(open_contents(path).blocks)
 
 
 @dataclass(frozen=True, slots=True)

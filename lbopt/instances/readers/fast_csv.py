@@ -1,6 +1,6 @@
 """Read a CSV file without any fault at the speed of pandas; give up at the first doubt.
 
-Giving up (None) costs nothing but time: `csv_rows.read_csv_by_row` then reads the file and names the fault. Three
+Giving up (None) costs nothing but time: `rows.by_row` then reads the file and names the fault. Three
 checks make the two agree: the commas and line ends of each block form a regular grid, so that no row is too short
 or too long (pandas alone passes both over in silence); nothing is quoted; and the columns hold numbers in range.
 """
@@ -12,16 +12,36 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from lbopt.files import without_blank_end
-from lbopt.instances.readers.column import Column
-from lbopt.instances.readers.date_times import BAD, nanoseconds, relative_seconds
-from lbopt.instances.readers.faults import LARGEST_SECONDS, LARGEST_TOKENS
-from lbopt.instances.readers.layout import Layout
+from lbopt.instances.readers.formats import Layout
 from lbopt.instances.readers.rows import Rows
+from lbopt.instances.readers.values import BAD, LARGEST_SECONDS, LARGEST_TOKENS, nanoseconds, relative_seconds
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class _Column:
+    """Numbers of one kind, to which parts are added in place: the whole is never held twice, as where parts are joined.
+
+    Parameters
+    ----------
+    kind
+        Their dtype.
+    """
+
+    def __init__(self, kind: DTypeLike) -> None:
+        self.array: NDArray[Any] = np.empty(0, dtype=kind)
+
+    def __len__(self) -> int:
+        return int(self.array.size)
+
+    def extend(self, part: NDArray[Any]) -> None:
+        """Add a part, (n,), at the end; no view of `array` may be in use."""
+        size = self.array.size
+        self.array.resize(size + part.size, refcheck=False)  # the system moves pages, it does not copy them
+        self.array[size:] = part
 
 
 def read_clean_csv(text: Iterable[bytes], layout: Layout) -> Rows | None:
@@ -35,8 +55,8 @@ def read_clean_csv(text: Iterable[bytes], layout: Layout) -> Rows | None:
         Where the columns are.
     """
     timed = layout.arrival is not None
-    prompt, output = Column(np.int64), Column(np.int64)
-    clock = Column(np.float64 if layout.clock == "seconds" else np.int64)
+    prompt, output = _Column(np.int64), _Column(np.int64)
+    clock = _Column(np.float64 if layout.clock == "seconds" else np.int64)
     below = False
     for block in without_blank_end(text):
         if b'"' in block or block.count(b"\r") != block.count(b"\r\n"):
@@ -68,7 +88,7 @@ def _columns(body: bytes, layout: Layout) -> list[NDArray[Any]] | None:
 
     if body.startswith(_BYTE_ORDER_MARK):  # pandas would pass over it
         return None
-    places = [layout.prompt, layout.output, *([] if layout.arrival is None else [layout.arrival])]
+    places = layout.places
     kinds: dict[int, type[object] | str] = dict(zip(places, ("int64", "int64", object), strict=False))
 
     def parsed(kinds: dict[int, type[object] | str]) -> pd.DataFrame:

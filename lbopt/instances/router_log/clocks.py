@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
-from lbopt.instances.readers.date_times import BAD, nanoseconds
+from lbopt.instances.readers.values import BAD, nanoseconds
 from lbopt.instances.router_log.guess import IS_DATE, Choice, Chooser
 from lbopt.instances.router_log.names import unit_in
 from lbopt.instances.router_log.numbers import comma_of_times, missing_cells, read_numbers

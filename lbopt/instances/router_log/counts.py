@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
-from lbopt.instances.readers.faults import LARGEST_TOKENS
+from lbopt.instances.readers.values import LARGEST_TOKENS
 from lbopt.instances.router_log.distinct import coded
 from lbopt.instances.router_log.guess import Choice, Chooser
 from lbopt.instances.router_log.numbers import comma_of_counts, missing_cells, read_numbers

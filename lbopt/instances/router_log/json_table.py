@@ -7,8 +7,7 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.files import JsonFault, json_value, shown
-from lbopt.instances.readers.faults import RowFault
-from lbopt.instances.readers.json_values import parse
+from lbopt.instances.readers.values import RowFault, parse
 from lbopt.instances.router_log.spans import is_spans, span_records
 from lbopt.instances.router_log.table import TRUNCATED, Table, text_of
 

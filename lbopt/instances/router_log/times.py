@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.instances.readers.date_times import BAD
+from lbopt.instances.readers.values import BAD
 from lbopt.instances.router_log.clocks import EPOCH, SECONDS, Clock, epoch_unit
 from lbopt.instances.router_log.plan import Plan
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from lbopt.instances.readers.mooncake import BLOCK_TOKENS
+from lbopt.instances.readers.formats import BLOCK_TOKENS
 
 Group = tuple[str, str]
 
