@@ -95,7 +95,7 @@ def measure(
     from lbopt.hardware.measure import measure as run
     from lbopt.hardware.measure.attention import DEFAULT_SHAPES, attention_shape
     from lbopt.hardware.measure.card import slug
-    from lbopt.hardware.measure.config import DEFAULT_LAYERS
+    from lbopt.hardware.measure.measurement import DEFAULT_LAYERS
     from lbopt.report.folder import check_target
     from lbopt.report.measure_folder import FORMAT, write_measure_folder
     from lbopt.report.measure_tables import compared_table, forecast_table, measure_tables

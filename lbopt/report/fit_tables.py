@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from lbopt.hardware.fit import Calibration, GroupCalibration, LawFit
-from lbopt.hardware.fit.compare import FEWEST_ROWS
+from lbopt.hardware.fit.calibration import FEWEST_ROWS
 from lbopt.report.fit_meaning import meaning_table
 from lbopt.report.numbers import UNKNOWN
 from lbopt.table import Table

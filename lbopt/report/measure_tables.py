@@ -8,7 +8,7 @@ from typing import Any
 
 from lbopt.hardware.cards.device import DeviceCard
 from lbopt.hardware.measure import AttentionTimes, Measurement
-from lbopt.hardware.measure.attention_times import MOST_UNREST
+from lbopt.hardware.measure.attention import MOST_UNREST
 from lbopt.hardware.measure.forecast import Compared, Forecast
 from lbopt.hardware.measure.linearity import TOLERANCE
 from lbopt.hardware.measure.power import PowerTimes
@@ -206,7 +206,7 @@ def _barrier_table(one: AttentionTimes) -> Table:
             _with(step.measured, 1e3, 4),
             _digits(1e3 * step.by_max, 4),
             numbers.share(step.error_of_max),
-            numbers.share(step.error_of_mean),
+            numbers.share(step.error_of_other),
             numbers.share(step.noise),
         )
         for step in one.steps
@@ -228,7 +228,7 @@ def _shared_table(one: AttentionTimes) -> Table:
             numbers.tokens(max(step.vector.loads)),
             numbers.tokens(sum(step.vector.loads)),
             _with(step.measured, 1e3, 4),
-            numbers.share(step.error_of_total),
+            numbers.share(step.error_of_other),
             numbers.share(step.error_of_max),
         )
         for step in one.shared

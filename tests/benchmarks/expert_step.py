@@ -13,9 +13,8 @@ import argparse
 import json
 from pathlib import Path
 
-from lbopt.hardware.measure.experts.law import forecast
-from lbopt.hardware.measure.experts.measured import measure_steps
-from lbopt.hardware.measure.experts.shape import DecoderShape
+from lbopt.hardware.measure.experts.measured import forecast, measure_steps
+from lbopt.hardware.measure.experts.plan import DecoderShape
 from lbopt.hardware.measure.timing import Estimate
 
 #: Bytes a second of the card `h100` (its value; low: 13 % less; high: 0.92 of the printed rate), and of a kernel that

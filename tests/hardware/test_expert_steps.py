@@ -10,10 +10,16 @@ import numpy as np
 import pytest
 
 from lbopt.exceptions import BackendUnavailableError, InputError
-from lbopt.hardware.measure.experts.law import fit, fit_part, forecast, is_read
-from lbopt.hardware.measure.experts.measured import StepTimes, fitting_layers, measure_steps
-from lbopt.hardware.measure.experts.plan import PARTS, Place, Sizes, choices, places, steering
-from lbopt.hardware.measure.experts.shape import DecoderShape
+from lbopt.hardware.measure.experts.measured import (
+    StepTimes,
+    fit,
+    fit_part,
+    fitting_layers,
+    forecast,
+    is_read,
+    measure_steps,
+)
+from lbopt.hardware.measure.experts.plan import PARTS, DecoderShape, Place, Sizes, choices, places, steering
 from lbopt.hardware.measure.experts.sweep import Sweep, Timed
 from lbopt.hardware.measure.timing import Estimate
 from lbopt.report.step_times import step_time_tables, write_step_times

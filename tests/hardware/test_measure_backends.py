@@ -12,9 +12,9 @@ from cli.terminal import environment
 from lbopt.exceptions import BackendUnavailableError, InputError
 from lbopt.hardware.measure import make_backend
 from lbopt.hardware.measure.attention import SHAPES, AttentionShape
-from lbopt.hardware.measure.machine import host_account, nvidia_driver
+from lbopt.hardware.measure.backend import host_account, nvidia_driver
 from lbopt.hardware.measure.numpy_backend import CHUNK, NumpyBackend, attend, random_block, random_queries
-from lbopt.hardware.measure.torch_device import TorchDevice
+from lbopt.hardware.measure.torch_backend import TorchDevice
 
 SMALL = AttentionShape("small", "", 6, 2, 8, 8, False)
 LATENT = AttentionShape("small-latent", "", 6, 1, 12, 8, True)
@@ -248,7 +248,7 @@ def test_the_account_names_nobody():
 
 def test_the_driver_is_read_from_the_kernel(monkeypatch):
     line = "NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023"
-    monkeypatch.setattr("lbopt.hardware.measure.machine._line", lambda file, key: line)
+    monkeypatch.setattr("lbopt.hardware.measure.backend._line", lambda file, key: line)
     assert nvidia_driver() == "535.104.05"
-    monkeypatch.setattr("lbopt.hardware.measure.machine._line", lambda file, key: None)
+    monkeypatch.setattr("lbopt.hardware.measure.backend._line", lambda file, key: None)
     assert nvidia_driver() is None

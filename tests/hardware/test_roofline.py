@@ -20,7 +20,7 @@ from lbopt.hardware import (
     model_names,
 )
 from lbopt.hardware.step_time import KINDS, roofline
-from lbopt.hardware.step_time.roofline_terms import roofline_terms
+from lbopt.hardware.step_time.roofline import roofline_terms
 
 # A measured card may hold less than the law needs, and then says so.
 CARDS = {name: device_card(name) for name in device_names()}

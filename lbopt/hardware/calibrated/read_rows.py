@@ -18,7 +18,7 @@ from lbopt.exceptions import InputError
 from lbopt.files import called, csv_table, listed, read_text
 from lbopt.hardware.cards import model_card
 from lbopt.hardware.published import MeasuredStep
-from lbopt.hardware.step_time.decode_step import DecodeStep
+from lbopt.hardware.step_time.step_work import DecodeStep
 
 _TIMES = {"step_time_us": 1e-6, "step_time_ms": 1e-3, "step_time_seconds": 1.0}
 _NEEDED = ("running", "context_tokens")

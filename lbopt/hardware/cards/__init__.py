@@ -1,7 +1,7 @@
 """Cards: what documents or measurements say of devices and models."""
 
-from lbopt.hardware.cards.calibration import Calibration
 from lbopt.hardware.cards.catalogue import (
+    Calibration,
     calibration_of,
     calibrations,
     device_card,

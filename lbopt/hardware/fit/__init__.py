@@ -1,13 +1,19 @@
 """Calibration: laws of step time or throughput fitted to rows, judged by rows and groups they have not seen."""
 
-from lbopt.hardware.fit.calibration import Calibration, GroupCalibration, calibrate
-from lbopt.hardware.fit.compare import Comparison, compare, compare_two
-from lbopt.hardware.fit.hold_out import HeldOut, hold_out
-from lbopt.hardware.fit.law import LAWS, Law
-from lbopt.hardware.fit.law_fit import LawFit, fit_law
+from lbopt.hardware.fit.calibration import (
+    Calibration,
+    Comparison,
+    GroupCalibration,
+    HeldOut,
+    PooledFit,
+    calibrate,
+    compare,
+    compare_two,
+    fit_pooled,
+    hold_out,
+)
+from lbopt.hardware.fit.law import LAWS, Law, LawFit, Observations, Rows, Variable, fit_law
 from lbopt.hardware.fit.least_squares import LeastSquares, least_squares
-from lbopt.hardware.fit.observations import Observations, Rows, Variable
-from lbopt.hardware.fit.pooled import PooledFit, fit_pooled
 from lbopt.hardware.fit.read_rows import read_rows
 
 __all__ = [

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 from lbopt.exceptions import InputError
 from lbopt.files import listed, shown
-from lbopt.hardware.fit.law import Role
-from lbopt.hardware.fit.observations import Kind, Variable
+from lbopt.hardware.fit.law import Kind, Role, Variable
 from lbopt.spec import unknown
 
 #: Endings of a header: kind, and the factor to ktokens, milliseconds or tokens per second. Longer ones first.

@@ -119,3 +119,8 @@ def least_squares(design: NDArray[np.float64], response: NDArray[np.float64]) ->
         # A constant fits none of it; the rounding of such a sum differs between machines, and can be below 0.
         r_squared=(share if abs(share) > _SAME else 0.0) if varies else float("nan"),
     )
+
+
+def relative_least_squares(design: NDArray[np.float64], response: NDArray[np.float64]) -> LeastSquares:
+    """Fit positive numbers by the sum of squared *relative* errors: every row over its response, against one."""
+    return least_squares(design / response[:, None], np.ones(response.size))

@@ -11,8 +11,7 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.files import called, csv_table, read_text
 from lbopt.hardware.fit.columns import Choice, choose
-from lbopt.hardware.fit.law import Role
-from lbopt.hardware.fit.observations import Observations, Rows, Variable
+from lbopt.hardware.fit.law import Observations, Role, Rows, Variable
 from lbopt.hardware.published import published_table
 
 #: How a shipped table is named where a file may stand.

@@ -1,11 +1,10 @@
 """Measuring a device: attention against resident tokens, a barrier of unequal workers, products of a layer, power."""
 
-from lbopt.hardware.measure.attention_times import AttentionTimes
+from lbopt.hardware.measure.attention import AttentionTimes
 from lbopt.hardware.measure.backend import BACKENDS, Backend, make_backend
 from lbopt.hardware.measure.card import card_text, make_card
-from lbopt.hardware.measure.config import MeasureConfig
 from lbopt.hardware.measure.forecast import compare, forecasts
-from lbopt.hardware.measure.measurement import Measurement, layers_of, measure
+from lbopt.hardware.measure.measurement import MeasureConfig, Measurement, layers_of, measure
 
 __all__ = [
     "BACKENDS",

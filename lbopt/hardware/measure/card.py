@@ -18,7 +18,7 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.cards.device import CONSTANTS, DeviceCard
-from lbopt.hardware.measure.attention_times import AttentionTimes
+from lbopt.hardware.measure.attention import AttentionTimes
 from lbopt.hardware.measure.measurement import Measurement
 from lbopt.hardware.measure.power import PowerTimes
 from lbopt.hardware.measure.products import LayerTimes
@@ -78,29 +78,29 @@ def _constants(found: Measurement, times: AttentionTimes) -> dict[str, Quantity]
         raise InputError(f"attention {times.shape.name} has no slope")
     way = f"measured {found.date}, attention {times.shape.name}, {found.backend} {found.dtype}"
     slope = f"{way}; {times.bytes_per_token} B per token over the slope, 95 % interval of the fit"
-    constants: dict[str, Quantity] = {}
-
-    def add(name: str, value: Estimate, source: str, basis: Basis = "measured") -> None:
-        constants[name] = Quantity(value.value, value.low, value.high, CONSTANTS[name][0], source, basis)
-
-    if times.read is None:
-        add("memory_bandwidth", rate, slope)
-        one = "1 by definition: memory_bandwidth is what attention reached, no plain read was measured"
-        add("memory_efficiency", Estimate(1.0, 1.0, 1.0), one, "derived")
-    else:
-        read = times.read
-        add(
-            "memory_bandwidth",
-            read,
-            f"measured {found.date}, plain read of a large block in the same rounds, {found.backend}",
-        )
+    by_definition = "1 by definition: memory_bandwidth is what attention reached, no plain read was measured"
+    bandwidth, whence = rate, slope
+    efficiency = _quantity("memory_efficiency", Estimate(1.0, 1.0, 1.0), by_definition, "derived")
+    if (read := times.read) is not None:
+        bandwidth = read
+        whence = f"measured {found.date}, plain read of a large block in the same rounds, {found.backend}"
         ratio = Estimate(rate.value / read.value, rate.low / read.high, rate.high / read.low)
-        add("memory_efficiency", ratio, f"{slope}; over the plain read's rate")
+        efficiency = _quantity("memory_efficiency", ratio, f"{slope}; over the plain read's rate")
     least, most = law.calls[min(law.calls)], law.calls[max(law.calls)]
     call = Estimate(max(0.0, least.value), max(0.0, least.low), max(0.0, least.high, most.high))
     batches = " and ".join(str(batch) for batch in dict.fromkeys((min(law.calls), max(law.calls))))
-    add("attention_call", call, f"{way}; fixed part of the fit at batch {batches}, nothing below zero")
+    fixed = f"{way}; fixed part of the fit at batch {batches}, nothing below zero"
+    constants = {
+        "memory_bandwidth": _quantity("memory_bandwidth", bandwidth, whence),
+        "memory_efficiency": efficiency,
+        "attention_call": _quantity("attention_call", call, fixed),
+    }
     return constants | _of_products(found) | _of_power(found)
+
+
+def _quantity(name: str, value: Estimate, source: str, basis: Basis = "measured") -> Quantity:
+    """Return a card's constant by its name."""
+    return Quantity(*value.ends, CONSTANTS[name][0], source, basis)
 
 
 def _of_products(found: Measurement) -> dict[str, Quantity]:
@@ -110,14 +110,11 @@ def _of_products(found: Measurement) -> dict[str, Quantity]:
         return {}
     one = found.layers[0]
     constants = {
-        "flops_16bit": Quantity(
-            square.value,
-            square.low,
-            square.high,
-            CONSTANTS["flops_16bit"][0],
+        "flops_16bit": _quantity(
+            "flops_16bit",
+            square,
             f"measured {found.date}, product of two {found.dtype} matrices of {one.edge:,} x {one.edge:,}, "
             f"{found.backend}",
-            "measured",
         )
     }
     reached = {
@@ -129,14 +126,12 @@ def _of_products(found: Measurement) -> dict[str, Quantity]:
         best = max(reached, key=lambda name: reached[name].value)
         rate = reached[best]
         least = min(one.value for one in reached.values())
-        constants["compute_efficiency"] = Quantity(
-            min(1.0, rate.value / square.value),
-            min(1.0, least / square.value),
-            min(1.0, rate.high / square.low),
-            CONSTANTS["compute_efficiency"][0],
+        shares = (rate.value / square.value, least / square.value, rate.high / square.low)
+        constants["compute_efficiency"] = _quantity(
+            "compute_efficiency",
+            Estimate(*(min(1.0, share) for share in shares)),
             f"measured {found.date}, products of a layer of {best} at {found.layers[0].grid[-1]:,} requests over that "
             "rate; low: the layer that reached least",
-            "measured",
         )
     return constants
 
@@ -148,24 +143,16 @@ def _of_power(found: Measurement) -> dict[str, Quantity]:
         return {}
     idle, busy, most = power.medians["idle"], power.middle("busy"), power.most()
     way = f"measured {found.date}, the driver's energy counter over windows of {found.config.power_seconds:g} s"
-    unit = CONSTANTS["idle_power"][0]
-    constants = {
-        "idle_power": Quantity(
-            idle.value, idle.low, idle.high, unit, f"{way}; nothing runs, a process holds the device", "measured"
-        )
-    }
+    constants = {"idle_power": _quantity("idle_power", idle, f"{way}; nothing runs, a process holds the device")}
     seen = [
         power.medians[state.name].low for state in power.states if state.kind == "busy" and state.name in power.medians
     ]
     if busy is not None and most is not None and idle.value <= busy:
-        constants["peak_power"] = Quantity(
-            busy,
-            min(seen),
-            max(busy, most.high),
-            unit,
+        constants["peak_power"] = _quantity(
+            "peak_power",
+            Estimate(busy, min(seen), max(busy, most.high)),
             f"{way}; value: mean of the attentions and products of a decode step; low: the least of them; high: the "
             "hungriest state",
-            "measured",
         )
     return constants
 
@@ -271,7 +258,7 @@ def _of(times: AttentionTimes) -> dict[str, Any]:
         data["one_device"] = {
             step.vector.name: {
                 "seconds": _ends(step.measured),
-                "error_of_total": _short(step.error_of_total),
+                "error_of_total": _short(step.error_of_other),
                 "error_of_max": _short(step.error_of_max),
             }
             for step in times.shared
@@ -286,7 +273,7 @@ def _of(times: AttentionTimes) -> dict[str, Any]:
                     "loads": list(step.vector.loads),
                     "seconds": _ends(step.measured),
                     "error_of_max": _short(step.error_of_max),
-                    "error_of_mean": _short(step.error_of_mean),
+                    "error_of_mean": _short(step.error_of_other),
                     "above_largest_median": _short(step.noise),
                 }
                 for step in times.steps
@@ -303,7 +290,7 @@ def _repetitions(samples: Samples) -> int:
 
 def _ends(value: Estimate) -> list[float]:
     """Return value, low and high."""
-    return [_short(value.value), _short(value.low), _short(value.high)]
+    return [_short(end) for end in value.ends]
 
 
 def _short(value: float) -> float:

@@ -87,8 +87,8 @@ def forecasts(
     known = card.constants
     found: list[Forecast] = []
     if all(name in known for name in _NEEDED):
-        rate = _times(known["memory_bandwidth"], known["memory_efficiency"])
-        flops = _times(known["flops_16bit"], known["compute_efficiency"])
+        rate = Estimate.of(known["memory_bandwidth"]).times(Estimate.of(known["memory_efficiency"]))
+        flops = Estimate.of(known["flops_16bit"]).times(Estimate.of(known["compute_efficiency"]))
         attending = {
             shape.name: _longer(shape.values_per_token * itemsize, shape.flops_per_token, rate, flops)
             for shape in SHAPES.values()
@@ -104,15 +104,10 @@ def forecasts(
             for place in whole_layers(layer, batches, most):
                 of_token = attending[layer.model]
                 products = _longer(layer.parameters * itemsize, layer.flops(place.batch), rate, flops)
-                both = Estimate(
-                    *(
-                        getattr(products, end) + place.tokens * getattr(of_token, end)
-                        for end in ("value", "low", "high")
-                    )
-                )
-                found.append(Forecast("layer", layer.model, place.batch, "s", both, place.tokens))
-        found.append(Forecast("read", "plain read", None, "B/s", _ends(known["memory_bandwidth"])))
-        found.append(Forecast("arithmetic", "square product", None, "FLOP/s", _ends(known["flops_16bit"])))
+                both = (one + place.tokens * other for one, other in zip(products.ends, of_token.ends, strict=True))
+                found.append(Forecast("layer", layer.model, place.batch, "s", Estimate(*both), place.tokens))
+        found.append(Forecast("read", "plain read", None, "B/s", Estimate.of(known["memory_bandwidth"])))
+        found.append(Forecast("arithmetic", "square product", None, "FLOP/s", Estimate.of(known["flops_16bit"])))
     return found + _power(known)
 
 
@@ -158,32 +153,20 @@ def _power(known: Mapping[str, Quantity]) -> list[Forecast]:
     value, low, high = (
         floor + share * (top - floor)
         for share, floor, top in zip(
-            (SPIN.value, SPIN.low, SPIN.high),
-            (idle.value, idle.low, idle.high),
+            Estimate.of(SPIN).ends,
+            Estimate.of(idle).ends,
             (peak.value, max(peak.low, idle.low), peak.high),
             strict=True,
         )
     )
     waiting = Estimate(value, min(low, value), max(high, value))
     return [
-        Forecast("power", "idle", None, "W", _ends(idle)),
+        Forecast("power", "idle", None, "W", Estimate.of(idle)),
         *(Forecast("power", name, None, "W", waiting) for name, _, _ in SPINS),
-        Forecast("power", "most", None, "W", _ends(peak)),
+        Forecast("power", "most", None, "W", Estimate.of(peak)),
     ]
-
-
-def _ends(quantity: Quantity) -> Estimate:
-    return Estimate(quantity.value, quantity.low, quantity.high)
-
-
-def _times(one: Quantity, other: Quantity) -> Estimate:
-    return Estimate(one.value * other.value, one.low * other.low, one.high * other.high)
 
 
 def _longer(num_bytes: float, flops: float, rate: Estimate, arithmetic: Estimate) -> Estimate:
     """Return the longer of reading and computing, with ends."""
-    return Estimate(
-        max(num_bytes / rate.value, flops / arithmetic.value),
-        max(num_bytes / rate.high, flops / arithmetic.high),
-        max(num_bytes / rate.low, flops / arithmetic.low),
-    )
+    return Estimate(*map(max, rate.rate(num_bytes).ends, arithmetic.rate(flops).ends))

@@ -20,15 +20,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.hardware.measure.attention import Point
+from lbopt.hardware.fit.least_squares import least_squares, relative_least_squares
 from lbopt.hardware.measure.timing import Estimate
 from lbopt.statistics import student_quantile
+
+if TYPE_CHECKING:
+    from lbopt.hardware.measure.attention import Point
 
 Verdict = Literal["linear", "not linear", "undecided"]
 #: Relative departure from a straight line that is called a bend.
@@ -79,18 +82,13 @@ def fit_line(points: Sequence[Point], seconds: _Array) -> LinearLaw:
         )
     if not (seconds > 0).all():
         raise InputError("a call took no time; the clock is too coarse for these sizes: give a larger --least")
-    weighted, ones = design / seconds[:, None], np.ones(len(points))
-    solution, left = _solve(weighted, ones)
-    freedom = len(points) - design.shape[1]
-    scale = np.linalg.norm(weighted, axis=0)
-    inverse = np.linalg.inv((weighted / scale).T @ (weighted / scale)) / np.outer(scale, scale)
-    covariance = inverse * float(left @ left) / freedom
-    reach = student_quantile(freedom)
+    fit = relative_least_squares(design, seconds)
+    reach = student_quantile(fit.degrees)
 
     def combined(*factors: float) -> Estimate:
         take = np.array(factors)
-        value = float(take @ solution)
-        half = reach * float(np.sqrt(max(0.0, take @ covariance @ take)))
+        value = float(take @ fit.estimates)
+        half = reach * float(np.sqrt(max(0.0, take @ fit.covariance @ take)))
         return Estimate(value, value - half, value + half)
 
     several = design.shape[1] == 3
@@ -99,8 +97,8 @@ def fit_line(points: Sequence[Point], seconds: _Array) -> LinearLaw:
         per_request=combined(0, 1, 0) if several else Estimate(0.0, 0.0, 0.0),
         per_token=combined(*([0] * (design.shape[1] - 1)), 1),
         calls={n: combined(1, *([n] if several else []), 0) for n in sorted({point.batch for point in points})},
-        residuals=-left,
-        left_out_error=_rms(_left_out(weighted, ones)),
+        residuals=-fit.residuals,
+        left_out_error=_rms(fit.left_out),
     )
 
 
@@ -111,38 +109,29 @@ def judge(points: Sequence[Point], seconds: _Array, tolerance: float = TOLERANCE
     design = _design(points)
     if len(points) < design.shape[1] + 3:
         raise InputError(f"{len(points)} places are too few to tell a bend; at least {design.shape[1] + 3} are needed")
-    ones = np.ones(len(points))
-    weighted = design / seconds[:, None]
-    _, left = _solve(weighted, ones)
-    straight = float(left @ left)
-    freedom = len(points) - design.shape[1] - 1
-
     tokens = design[:, -1] / design[:, -1].max()
-    square = tokens**2 / seconds
-    bent = np.column_stack([weighted, square])
-    coefficients, left_bent = _solve(bent, ones)
-    _, z = _solve(weighted, square)
-    error = np.sqrt(float(left_bent @ left_bent) / freedom / float(z @ z))
-    reach = np.abs(z).max()
-    departure = abs(float(coefficients[-1])) * reach
-    departure_high = departure + student_quantile(freedom) * error * reach
+    line = relative_least_squares(design, seconds)
+    bent = relative_least_squares(np.column_stack([design, tokens**2]), seconds)
+    # What is left of the square when the other terms are taken out carries the whole bend.
+    reach = np.abs(least_squares(design / seconds[:, None], tokens**2 / seconds).residuals).max()
+    departure = abs(float(bent.estimates[-1])) * reach
+    departure_high = departure + float(bent.high[-1] - bent.estimates[-1]) * reach
 
+    weighted = design / seconds[:, None]
     exponent = _exponent(weighted, tokens, seconds)
-    power = _with_power(weighted, tokens, seconds, exponent)
-    fitted_power, left_power = _solve(power, ones)
-    fitted_line, _ = _solve(weighted, ones)
+    power = least_squares(_with_power(weighted, tokens, seconds, exponent), np.ones(len(points)))
     rivals = {
-        "quadratic": (float(left_bent @ left_bent), departure, _rms(_left_out(bent, ones))),
+        "quadratic": (bent.sum_of_squares, departure, _rms(bent.left_out)),
         "power": (
-            float(left_power @ left_power),
-            float(np.abs(power @ fitted_power - weighted @ fitted_line).max()),
+            power.sum_of_squares,
+            float(np.abs(power.fitted - line.fitted).max()),
             _rms(_left_out_power(weighted, tokens, seconds)),
         ),
     }
     remaining, bend, best = min(rivals.values(), key=lambda rival: rival[2])
-    line_error = _rms(_left_out(weighted, ones))
-    gain = (straight - remaining) / max(remaining / freedom, 1e-300)
-    p_value = float(f.sf(max(gain, 0.0), 1, freedom))
+    line_error = _rms(line.left_out)
+    gain = (line.sum_of_squares - remaining) / max(remaining / bent.degrees, 1e-300)
+    p_value = float(f.sf(max(gain, 0.0), 1, bent.degrees))
     verdict: Verdict = "undecided"
     if best < line_error and p_value < 0.01 and bend > tolerance:
         verdict = "not linear"
@@ -168,28 +157,22 @@ def _design(points: Sequence[Point]) -> _Array:
     return np.column_stack(columns)
 
 
-def _solve(design: _Array, target: _Array) -> tuple[_Array, _Array]:
-    """Return least-squares coefficients and what is left; columns are scaled first, they span many orders."""
+def _solve(design: _Array) -> tuple[_Array, _Array]:
+    """Return coefficients and what is left of ones, also where the places left tell some terms not apart."""
     scale = np.linalg.norm(design, axis=0)
-    found = np.linalg.lstsq(design / scale, target, rcond=None)[0] / scale
-    return found, target - design @ found
-
-
-def _left_out(design: _Array, target: _Array) -> _Array:
-    """Return every place's error when the law is fitted without it: residual over one minus leverage."""
-    q, _ = np.linalg.qr(design / np.linalg.norm(design, axis=0))
-    _, left = _solve(design, target)
-    return np.asarray(left / np.maximum(1e-12, 1 - (q**2).sum(axis=1)))
+    ones = np.ones(len(design))
+    found = np.linalg.lstsq(design / scale, ones, rcond=None)[0] / scale
+    return found, ones - design @ found
 
 
 def _left_out_power(weighted: _Array, tokens: _Array, seconds: _Array) -> _Array:
-    """Return the same of the power law, whose exponent is fitted anew each time."""
+    """Return every place's error when the power law is fitted without it, its exponent anew each time."""
     errors = []
     for place in range(len(tokens)):
         others = np.arange(len(tokens)) != place
         exponent = _exponent(weighted[others], tokens[others], seconds[others])
         design = _with_power(weighted, tokens, seconds, exponent)
-        found, _ = _solve(design[others], np.ones(others.sum()))
+        found, _ = _solve(design[others])
         errors.append(1 - float(design[place] @ found))
     return np.array(errors)
 
@@ -203,7 +186,7 @@ def _exponent(weighted: _Array, tokens: _Array, seconds: _Array) -> float:
     from scipy.optimize import minimize_scalar
 
     def remaining(exponent: float) -> float:
-        _, left = _solve(_with_power(weighted, tokens, seconds, exponent), np.ones(len(tokens)))
+        _, left = _solve(_with_power(weighted, tokens, seconds, exponent))
         return float(left @ left)
 
     return float(minimize_scalar(remaining, bounds=(0.25, 3.0), method="bounded").x)

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.measure.attention import AttentionShape
-from lbopt.hardware.measure.backend import Decode
-from lbopt.hardware.measure.machine import host_account, host_free_bytes, usable_cores
+from lbopt.hardware.measure.backend import Decode, host_account, host_free_bytes, usable_cores
 from lbopt.hardware.measure.products import Product
 from lbopt.spec import unknown
 

@@ -20,16 +20,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.cards.model import ModelCard
-from lbopt.hardware.measure.attention import SHAPES, AttentionShape, Point, whole_blocks
-from lbopt.hardware.measure.attention_times import in_turn, pool_tokens
+from lbopt.hardware.measure.attention import SHAPES, AttentionShape, Point, in_turn, pool_tokens, whole_blocks
 from lbopt.hardware.measure.backend import Backend
-from lbopt.hardware.measure.config import MeasureConfig
 from lbopt.hardware.measure.timing import Estimate, Progress, Samples, Work, median, take_samples
+
+if TYPE_CHECKING:
+    from lbopt.hardware.measure.measurement import MeasureConfig
 
 #: Routed experts of a layer above that are not timed.
 MOST_EXPERT_BYTES = 4e9
@@ -114,15 +116,15 @@ class LayerTimes:
 
     def bandwidth(self, place: int) -> Estimate:
         """Return the bytes of weights per second at one place of `batches`."""
-        return _rate(self.num_bytes, self.medians[place])
+        return self.medians[place].rate(self.num_bytes)
 
     def flops_rate(self, place: int) -> Estimate:
         """Return the floating-point operations per second at one place of `batches`."""
-        return _rate(self.layer.flops(self.batches[place]), self.medians[place])
+        return self.medians[place].rate(self.layer.flops(self.batches[place]))
 
     def square_rate(self) -> Estimate | None:
         """Return the floating-point operations per second of the square product."""
-        return None if self.square is None else _rate(2 * self.edge**3, self.square)
+        return None if self.square is None else self.square.rate(2 * self.edge**3)
 
 
 def layer_products(model: ModelCard, itemsize: int) -> Layer:
@@ -283,7 +285,3 @@ def _gated(name: str, hidden: int, width: int, copies: int = 1, share: float = 1
         Product(f"{name}, gate and up", hidden, 2 * width, copies, share),
         Product(f"{name}, down", width, hidden, copies, share),
     ]
-
-
-def _rate(amount: float, seconds: Estimate) -> Estimate:
-    return Estimate(amount / seconds.value, amount / seconds.high, amount / seconds.low)

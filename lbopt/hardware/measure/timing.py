@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.measure.backend import Backend
+from lbopt.hardware.quantity import Quantity
 
 #: One call of what is timed; the argument counts the calls, so that each may read other memory.
 Work = Callable[[int], object]
@@ -47,6 +48,24 @@ class Estimate:
     value: float
     low: float
     high: float
+
+    @classmethod
+    def of(cls, quantity: Quantity) -> Estimate:
+        """Return a card's constant with its ends."""
+        return cls(quantity.value, quantity.low, quantity.high)
+
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """Value, low, high."""
+        return self.value, self.low, self.high
+
+    def rate(self, amount: float) -> Estimate:
+        """Return `amount` over this: a rate over seconds, or seconds over a rate."""
+        return Estimate(amount / self.value, amount / self.high, amount / self.low)
+
+    def times(self, other: Estimate) -> Estimate:
+        """Return the product of two positive numbers, end by end."""
+        return Estimate(*(one * two for one, two in zip(self.ends, other.ends, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The barrier form: what every step-time law of lbopt comes down to for a given fleet.
+"""The barrier form, to which every step-time law comes down for a given fleet, and the two laws that are nothing else.
 
     seconds = fixed + max_g (per_token * L_g + of_running[n_g] + per_expert * U_g)
               + per_mean_token * mean_g L_g + of_active[sum_g n_g]
@@ -10,6 +10,21 @@ requests run: weights that are read once however many use them, arithmetic per r
 batch wakes, the payload of a collective. They are empty where nothing does.
 
 The compiled loop (`lbopt/kernels/simulation/step.py`) evaluates the same form; this is the readable twin.
+
+Step time, affine in the heaviest load: all workers wait at the barrier for the one with most resident tokens.
+
+    seconds = fixed_seconds + seconds_per_token * max_g L_g            (BF-IO, eq. 6)
+
+The constants of the BF-IO experiments: t = 1.5 * 2 * 576 * 61e-6 / 2**20 s a token and C = (0.6 ms * B + 35 ms) / 16,
+4.8875 ms at B = 72 (the authors' code; they reproduce every digit of their Table 1).
+
+Step time with a mean term: what a worker does alone waits for the heaviest, the rest is proportional to the mean.
+
+    seconds = fixed + alone * max_g L_g + together * mean_g L_g              (Li, The EP Barrier Tax, section 1)
+
+The first term is attention over the worker's own tokens. The second stands for what all workers do together: expert
+all-to-all, expert layers, reductions. In a balanced state balancing cannot touch together / (alone + together) of it:
+0.23, 0.33 and 0.5 at ratios of 0.3, 0.5 and 1. The post takes alone = 1 and together = 0.5, in units of its own.
 """
 
 from __future__ import annotations
@@ -103,3 +118,83 @@ class BarrierForm:
             own = own + self.per_expert * experts
         total: NDArray[np.float64] = self.fixed + own.max(axis=-1) + together
         return total
+
+
+BF_IO_SECONDS_PER_TOKEN = 1.5 * 2 * 576 * 61e-6 / 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class AffineStepTime:
+    """Seconds of a step as a function of the heaviest load in tokens."""
+
+    fixed_seconds: float
+    seconds_per_token: float
+
+    def __post_init__(self) -> None:
+        for name, value in (("fixed_seconds", self.fixed_seconds), ("seconds_per_token", self.seconds_per_token)):
+            if not math.isfinite(value) or value < 0:
+                raise InputError(f"{name} is {value}; expected a finite number of zero or more")
+        if self.fixed_seconds == 0 and self.seconds_per_token == 0:
+            raise InputError("fixed_seconds and seconds_per_token are both 0: a step would take no time")
+
+    @classmethod
+    def of_bf_io_paper(cls, slots_per_worker: int) -> AffineStepTime:
+        """Return the constants of the BF-IO experiments for B slots a worker."""
+        return cls(
+            fixed_seconds=(slots_per_worker * 0.6e-3 + 35e-3) / 16,
+            seconds_per_token=BF_IO_SECONDS_PER_TOKEN,
+        )
+
+    @property
+    def name(self) -> str:
+        """As users name it."""
+        return f"affine:fixed={self.fixed_seconds!r},per_token={self.seconds_per_token!r}"
+
+    def form(self, num_workers: int, slots_per_worker: int) -> BarrierForm:
+        """Return the same law for any fleet."""
+        return BarrierForm(self.fixed_seconds, self.seconds_per_token)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the law as plain data."""
+        return {"kind": "affine", "fixed_seconds": self.fixed_seconds, "seconds_per_token": self.seconds_per_token}
+
+    def seconds(self, heaviest_load: float) -> float:
+        """Return the seconds of a step whose heaviest worker holds `heaviest_load` tokens."""
+        return self.fixed_seconds + self.seconds_per_token * heaviest_load
+
+
+@dataclass(frozen=True, slots=True)
+class MeanTermStepTime:
+    """Seconds of a step as a function of the heaviest and of the mean load in tokens."""
+
+    seconds_per_token: float
+    seconds_per_mean_token: float
+    fixed_seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("seconds_per_token", "seconds_per_mean_token", "fixed_seconds"):
+            value = getattr(self, name)
+            if not math.isfinite(value) or value < 0:
+                raise InputError(f"{name} is {value}; expected a finite number of zero or more")
+        self.form(1, 1)  # refuses a step that takes no time
+
+    @property
+    def name(self) -> str:
+        """As users name it."""
+        return (
+            f"mean-term:per_token={self.seconds_per_token!r},per_mean_token={self.seconds_per_mean_token!r},"
+            f"fixed={self.fixed_seconds!r}"
+        )
+
+    def form(self, num_workers: int, slots_per_worker: int) -> BarrierForm:
+        """Return the same law for any fleet."""
+        return BarrierForm(self.fixed_seconds, self.seconds_per_token, self.seconds_per_mean_token)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the law as plain data."""
+        return {
+            "kind": "mean-term",
+            "seconds_per_token": self.seconds_per_token,
+            "seconds_per_mean_token": self.seconds_per_mean_token,
+            "fixed_seconds": self.fixed_seconds,
+        }

@@ -27,10 +27,8 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.hardware.cards import device_card, model_card
 from lbopt.hardware.step_time.barrier_form import BarrierForm
-from lbopt.hardware.step_time.decode_step import DecodeStep
-from lbopt.hardware.step_time.deployment import Deployment
 from lbopt.hardware.step_time.experts import number_text
-from lbopt.hardware.step_time.step_work import Formats
+from lbopt.hardware.step_time.step_work import DecodeStep, Deployment, Formats
 
 if TYPE_CHECKING:  # it is made of the laws of this package
     from lbopt.hardware.calibrated import StepFeatures

@@ -1,5 +1,12 @@
 """Step time from first principles: what a step must read, compute and send, over the rates at which a device does it.
 
+The terms of the roofline law as numbers: the work of a step over the rates of a card.
+
+This is the pure numeric core: it takes plain constants, so that a study of uncertainty can draw thousands of sets of
+them. Formulas are in `roofline.py`.
+
+Where the seconds of a step go: by term, and by what binds it.
+
     seconds = overhead + max_g (attention * L_g + weights[n_g] + reductions[n_g]) + experts[N] + exchange[N]
 
 for L_g tokens and n_g requests of worker g and N = sum_g n_g. With BW = bandwidth * memory efficiency, F = arithmetic *
@@ -45,6 +52,7 @@ Source: a roofline of one's own from public sizes; experts as in ELDR (arXiv 260
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -56,13 +64,185 @@ from lbopt.exceptions import InputError
 from lbopt.hardware.cards.device import DeviceCard
 from lbopt.hardware.cards.model import ModelCard
 from lbopt.hardware.quantity import Quantity
-from lbopt.hardware.step_time.affine import AffineStepTime
-from lbopt.hardware.step_time.barrier_form import BarrierForm
-from lbopt.hardware.step_time.deployment import Deployment
+from lbopt.hardware.step_time.barrier_form import AffineStepTime, BarrierForm
 from lbopt.hardware.step_time.experts import number_text
-from lbopt.hardware.step_time.roofline_breakdown import Breakdown, break_down
-from lbopt.hardware.step_time.roofline_terms import RooflineTerms, roofline_terms
+from lbopt.hardware.step_time.step_work import Deployment, Formats, step_work
 from lbopt.spec import unknown
+
+Seconds = NDArray[np.float64]
+
+_MAY_BE_ZERO = ("step_overhead", "attention_call", "collective_latency")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RooflineTerms:
+    """Seconds of each term; where a term reads and computes at once, both times, of which the longer counts.
+
+    Parameters
+    ----------
+    overhead
+        s of every step.
+    attention
+        s to read, and s to compute, per token of a worker's load.
+    weights
+        float64 (B + 1,) each, s to read and to compute with what every worker reads whole, by running requests.
+    experts
+        The same of experts: (B + 1,) by a worker's requests, or (G * B + 1,) by those of the fleet where `together`.
+    reductions
+        float64 (B + 1,), s of all-reduces within a worker.
+    exchange
+        float64 (G * B + 1,) or empty, s of dispatch and combine between all devices that are waited for.
+    together
+        Whether experts are shared by the fleet.
+    """
+
+    overhead: float
+    attention: tuple[float, float]
+    weights: tuple[Seconds, Seconds]
+    experts: tuple[Seconds, Seconds]
+    reductions: Seconds
+    exchange: Seconds
+    together: bool
+
+    def form(self) -> BarrierForm:
+        """Return what the terms come down to."""
+        own = np.maximum(*self.weights) + self.reductions
+        shared = np.zeros(0)
+        if self.together:
+            shared = np.maximum(*self.experts) + self.exchange
+        else:
+            own = own + np.maximum(*self.experts)
+        return BarrierForm(self.overhead, max(self.attention), of_running=own, of_active=shared)
+
+
+def roofline_terms(
+    numbers: Mapping[str, float], model: ModelCard, deployment: Deployment, num_workers: int, slots_per_worker: int
+) -> RooflineTerms:
+    """Return the terms for G workers of B slots, with tables over all numbers of running requests.
+
+    Parameters
+    ----------
+    numbers
+        Constants by the names of `RooflineStepTime.quantities`, in the units of the cards.
+    """
+    running = np.arange(slots_per_worker + 1, dtype=np.float64)
+    active = np.arange(num_workers * slots_per_worker + 1, dtype=np.float64)
+    return roofline_terms_at(numbers, model, deployment, num_workers, running, active)
+
+
+def roofline_terms_at(
+    numbers: Mapping[str, float],
+    model: ModelCard,
+    deployment: Deployment,
+    num_workers: int,
+    running: Seconds,
+    active_requests: Seconds,
+) -> RooflineTerms:
+    """Return the terms for G workers with tables over these numbers of requests alone; they need not be whole.
+
+    Parameters
+    ----------
+    numbers
+        As in `roofline_terms`.
+    running, active_requests
+        float64, requests of a worker, and of the fleet.
+    """
+    for name, value in numbers.items():
+        if not math.isfinite(value) or value < 0 or (value == 0 and name not in _MAY_BE_ZERO):
+            least = "zero or more" if name in _MAY_BE_ZERO else "more than zero"
+            raise InputError(f"{name} is {value:g}; expected a finite number of {least}")
+    formats = Formats(
+        kv_bytes=numbers["kv_bytes"],
+        expert_bytes=numbers["weight_bytes"],
+        common_bytes=numbers.get("common_bytes", numbers["weight_bytes"]),
+    )
+    work = step_work(model, deployment, formats, num_workers, running, active_requests)
+    bandwidth = numbers["memory_bandwidth"] * numbers["memory_efficiency"]
+    of_attention = numbers["flops_16bit"] * numbers["compute_efficiency"]
+    of_weights = numbers.get("flops_8bit", numbers["flops_16bit"]) * numbers["compute_efficiency"]
+    hot = deployment.hot(num_workers, work.together)
+    shown = 1 - deployment.overlap
+    latency, link = numbers.get("collective_latency", 0.0), numbers.get("link_bandwidth", math.inf)
+    return RooflineTerms(
+        overhead=numbers["step_overhead"] + model["layers"] * numbers.get("attention_call", 0.0),
+        attention=(work.attention[0] / bandwidth, work.attention[1] / of_attention),
+        weights=(work.common[0] / bandwidth, work.common[1] / of_weights),
+        experts=(hot * work.experts[0] / bandwidth, hot * work.experts[1] / of_weights),
+        reductions=work.reductions[0] * latency + work.reductions[1] / link,
+        exchange=shown * (work.exchange[0] * latency + work.exchange[1] / link),
+        together=work.together,
+    )
+
+
+#: What can bind a step.
+KINDS = ("memory", "compute", "collective", "overhead")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Breakdown:
+    """Seconds of steps in parts.
+
+    Parameters
+    ----------
+    terms
+        float64 (...) of each of attention, weights, experts, reductions, exchange and overhead; they sum to the step.
+        Where a term is a worker's own, it is that of the worker for whom all wait (the first of several).
+    by_kind
+        float64 (...) of each of `KINDS`; they sum to the step as well. Attention, weights and experts are memory where
+        reading takes longer than computing, else compute.
+    """
+
+    terms: dict[str, NDArray[np.float64]]
+    by_kind: dict[str, NDArray[np.float64]]
+
+    @property
+    def seconds(self) -> NDArray[np.float64]:
+        """float64 (...), the whole step."""
+        total: NDArray[np.float64] = np.sum(list(self.terms.values()), axis=0)
+        return total
+
+    @property
+    def kind(self) -> NDArray[np.str_]:
+        """str (...), the kind with the largest share of the step."""
+        largest = np.argmax(np.stack([self.by_kind[kind] for kind in KINDS]), axis=0)
+        names: NDArray[np.str_] = np.array(KINDS)[largest]
+        return names
+
+
+def break_down(terms: RooflineTerms, loads: NDArray[Any], running: NDArray[np.int64]) -> Breakdown:
+    """Take steps apart; `loads` and `running` are (..., G)."""
+    form = terms.form()
+    own = form.per_token * loads + form.of_running[running]
+    pacemaker = own.argmax(axis=-1)[..., None]
+    load = np.take_along_axis(loads, pacemaker, axis=-1)[..., 0]
+    requests = np.take_along_axis(running, pacemaker, axis=-1)[..., 0]
+    met = running.sum(axis=-1) if terms.together else requests
+    read_and_computed = {
+        "attention": tuple(part * load for part in terms.attention),
+        "weights": tuple(part[requests] for part in terms.weights),
+        "experts": tuple(part[met] for part in terms.experts),
+    }
+    sent = {
+        "reductions": terms.reductions[requests],
+        "exchange": terms.exchange[met] if terms.together else np.zeros(load.shape),
+    }
+    overhead = np.full(load.shape, terms.overhead)
+    by_kind = {kind: np.zeros(load.shape) for kind in KINDS}
+    parts: dict[str, NDArray[np.float64]] = {}
+    for name, (reading, computing) in read_and_computed.items():
+        parts[name] = np.maximum(reading, computing)
+        by_kind["memory"] += np.where(reading >= computing, reading, 0.0)
+        by_kind["compute"] += np.where(reading >= computing, 0.0, computing)
+    by_kind["collective"] += sent["reductions"] + sent["exchange"]
+    by_kind["overhead"] += overhead
+    return Breakdown(parts | sent | {"overhead": overhead}, by_kind)
+
+
+def kinds_of(names: NDArray[np.str_]) -> NDArray[np.int64]:
+    """Return the places of kinds in `KINDS`."""
+    order = np.argsort(KINDS)
+    places: NDArray[np.int64] = order[np.searchsorted(np.array(KINDS)[order], names)]
+    return places
 
 
 def _of_messages(put: Deployment) -> dict[str, float]:

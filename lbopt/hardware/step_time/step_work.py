@@ -1,4 +1,10 @@
-"""The work of a decode step, before any rate: bytes read, arithmetic, messages, and the prompts that come between.
+"""The work of a decode step before any rate: the deployment, the step that is asked about, and what it takes.
+
+A deployment says how a model stands on devices.
+
+A decode step as a law is asked about it: device, model, how one stands on the other, batch, context, prompts.
+
+The work of a decode step, before any rate: bytes read, arithmetic, messages, and the prompts that come between.
 
 This is what a deployment of a model asks of its devices. A law divides it by what they do in a second: the roofline by
 the constants of a card (`roofline_terms.py`), the calibrated law by constants that were fitted to measured steps
@@ -7,14 +13,142 @@ the constants of a card (`roofline_terms.py`), the calibrated law by constants t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.exceptions import InputError
 from lbopt.hardware.cards.model import ModelCard
-from lbopt.hardware.step_time.deployment import Deployment
 from lbopt.hardware.step_time.experts import expected_active
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """How a model stands on devices.
+
+    Parameters
+    ----------
+    devices_per_worker
+        Devices that share the matrices of one worker (tensor parallelism, TP).
+    expert_parallel
+        Whether the experts of a layer are spread over the devices of all workers, so that tokens of all workers meet
+        there; else each worker holds all of them. Says nothing of a dense model.
+    kv_bytes, weight_bytes
+        Bytes of a cached value and of a parameter; left out, those of the model's card with its ends. At 1 byte or less
+        weights are multiplied at the device's 8-bit rate.
+    query_tokens
+        Tokens of a request that a step computes: 1, or more where later ones are guessed and verified (multi-token
+        prediction). A step then yields up to as many. How many it yields is no part of its time: a price takes it from
+        `accepted`, a simulation from `Detail.draft` and `Detail.acceptance`.
+    overlap
+        Share of dispatch and combine that is hidden behind computation, 0 to 1; 0: every message is waited for.
+    balancedness
+        Mean over maximum of the tokens that devices get for their experts, above 0 to 1, where experts are spread over
+        several workers; 1: all devices get as many.
+    gate
+        As in `expected_active`; left out, uniform.
+    """
+
+    devices_per_worker: int = 1
+    expert_parallel: bool = True
+    kv_bytes: float | None = None
+    weight_bytes: float | None = None
+    query_tokens: int = 1
+    gate: tuple[float, ...] | None = None
+    overlap: float = 0.0
+    balancedness: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("devices_per_worker", "query_tokens"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; expected 1 or more")
+        for name in ("kv_bytes", "weight_bytes"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise InputError(f"{name} is {value}; expected a finite number above 0")
+        if not 0 <= self.overlap <= 1:
+            raise InputError(f"overlap is {self.overlap}; expected a share of the messages from 0 to 1")
+        if not 0 < self.balancedness <= 1:
+            raise InputError(
+                f"balancedness is {self.balancedness}; expected more than 0 and at most 1: the mean over the maximum "
+                "of the devices' tokens"
+            )
+
+    def hot(self, num_workers: int, together: bool) -> float:
+        """Return the factor by which experts take longer on the busiest device than on the mean one."""
+        return 1 / self.balancedness if together and num_workers > 1 else 1.0
+
+
+#: The year that a forecast is of, where nothing else is said.
+PRESENT = 2026.5
+
+_ABOVE_ZERO = ("running", "context_tokens", "accepted", "drafted", "expert_bytes", "common_bytes", "kv_bytes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeStep:
+    """One decode step of a balanced fleet.
+
+    Parameters
+    ----------
+    device, model
+        Names or paths of cards.
+    devices, tp
+        Devices that decode, and devices of one worker.
+    expert_parallel
+        Whether experts are spread over all workers.
+    expert_bytes, common_bytes, kv_bytes
+        Bytes of a parameter of an expert (or of a dense model), of any other parameter, and of a cached value.
+    running, context_tokens
+        Running requests of a worker, and mean cached tokens of a request.
+    prompt_share
+        Prompt tokens that the same devices compute for every output token.
+    accepted, drafted
+        Output tokens of a request in a step, and tokens of it that a step computes.
+    overlap
+        Whether messages between experts overlap with computation.
+    year
+        Of the engine, such as 2025.5.
+    """
+
+    device: str
+    model: str
+    devices: int
+    tp: int
+    expert_parallel: bool
+    expert_bytes: float
+    common_bytes: float
+    kv_bytes: float
+    running: float
+    context_tokens: float
+    prompt_share: float = 0.0
+    accepted: float = 1.0
+    drafted: float = 1.0
+    overlap: bool = False
+    year: float = PRESENT
+
+    def __post_init__(self) -> None:
+        where = f"{self.model} on {self.device}"
+        if self.devices < 1 or self.tp < 1 or self.devices % self.tp:
+            raise InputError(
+                f"{where}: {self.devices} devices in workers of {self.tp}; expected a whole number of workers"
+            )
+        for name in _ABOVE_ZERO:
+            if not getattr(self, name) > 0:
+                raise InputError(f"{where}: {name} is {getattr(self, name)}; expected a number above 0")
+
+    @property
+    def workers(self) -> int:
+        """Workers that meet in every step."""
+        return self.devices // self.tp
+
+    @property
+    def load(self) -> float:
+        """Cached tokens of a worker."""
+        return self.running * self.context_tokens
+
 
 Numbers = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from lbopt.hardware.cards import Calibration, DeviceCard, ModelCard, calibration
 from lbopt.hardware.price import SPIN
 from lbopt.hardware.quantity import Quantity
 from lbopt.hardware.step_time import Formats, RooflineStepTime
-from lbopt.hardware.step_time.decode_step import DecodeStep
+from lbopt.hardware.step_time.step_work import DecodeStep
 from lbopt.studies.cost.audited_law import AuditedLaw, is_audit, read_audited_law
 from lbopt.studies.cost.config import CostConfig
 from lbopt.studies.cost.drawn_step import DrawnForm

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from lbopt.hardware.measure.experts.shape import DecoderShape
-from lbopt.hardware.measure.torch_device import TorchDevice
+from lbopt.hardware.measure.experts.plan import DecoderShape
+from lbopt.hardware.measure.torch_backend import TorchDevice
 
 EPS = 1e-6
 

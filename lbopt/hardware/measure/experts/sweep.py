@@ -16,8 +16,8 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.measure.experts.parts import PlainParts, State, Tiles, TritonParts, Weights
-from lbopt.hardware.measure.experts.plan import Place, choices, steering
-from lbopt.hardware.measure.experts.shape import DecoderShape
+from lbopt.hardware.measure.experts.plan import DecoderShape, Place, choices, steering
+from lbopt.hardware.measure.torch_backend import TorchDevice, fastest
 from lbopt.hardware.step_time.experts import expected_active
 
 #: Cycles for which the device is kept busy while the host launches.
@@ -49,6 +49,7 @@ class Sweep:
     def __init__(self, shape: DecoderShape, layers: int, pool_tokens: int, device: str, *, plain: bool = False) -> None:
         self._torch: Any = importlib.import_module("torch")
         self.shape, self.device = shape, device
+        self.place = TorchDevice(self._torch, device)
         self.cuda = device.startswith("cuda")
         kind = self._torch.bfloat16 if self.cuda else self._torch.float32
         self.weights = Weights.random(shape, layers, pool_tokens, device, kind)
@@ -103,22 +104,13 @@ class Sweep:
         return replay
 
     def clock(self, call: Callable[[], Any], times: int = 1) -> float:
-        """Return the seconds of one of several calls in a row."""
-        if not self.cuda:
-            begin = time.perf_counter()
+        """Return the seconds of a call, on the device's own clock where it has one."""
+
+        def several() -> None:
             for _ in range(times):
                 call()
-            return (time.perf_counter() - begin) / times
-        cuda = self._torch.cuda
-        first, last = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
-        cuda.synchronize()
-        cuda._sleep(_AHEAD)
-        first.record()
-        for _ in range(times):
-            call()
-        last.record()
-        cuda.synchronize()
-        return float(first.elapsed_time(last)) / 1e3 / times
+
+        return self.place.clock(several, _AHEAD) / times
 
     def tune(self, requests: Sequence[int]) -> dict[int, dict[str, float]]:
         """Choose the blocks of the two products for each number of requests, at the experts of an even gate.
@@ -163,14 +155,7 @@ class Sweep:
         return min(self.clock(replay) for _ in range(2))
 
     def _fastest(self, calls: list[Callable[[], Any]]) -> int:
-        seconds = {}
-        for place, call in enumerate(calls):
-            try:
-                call()
-                seconds[place] = min(self.clock(call, 3) for _ in range(3))
-            except RuntimeError:  # the kernel does not take this shape
-                continue
-        return min(seconds, key=lambda place: seconds[place])
+        return fastest(calls, lambda call: self.clock(call, 3))
 
     def check(self, requests: int, context: int, active: int) -> dict[str, float]:
         """Compare each part of two layers with plain torch in the same numbers; an error where one is off.
@@ -244,12 +229,10 @@ class Sweep:
         call()
         seconds = []
         for _ in range(times):
-            if self.cuda:
-                self._torch.cuda.synchronize()
+            self.place.wait()
             begin = time.perf_counter()
             call()
-            if self.cuda:
-                self._torch.cuda.synchronize()
+            self.place.wait()
             seconds.append(time.perf_counter() - begin)
         return float(np.median(seconds))
 
