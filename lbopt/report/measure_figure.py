@@ -67,7 +67,12 @@ def _barrier(axes: Axes, one: AttentionTimes) -> None:
     axes.plot([0, end], [0, end], color="#57606a", linewidth=1, label="as measured")
     axes.plot(measured, by_max, "o", color=COLOURS[0], label="by max L")
     axes.plot(
-        measured, [1e3 * step.by_mean for step in one.steps], "s", color=COLOURS[1], fillstyle="none", label="by mean L"
+        measured,
+        [1e3 * step.by_other for step in one.steps],
+        "s",
+        color=COLOURS[1],
+        fillstyle="none",
+        label="by mean L",
     )
     for index, step in enumerate(one.steps):
         axes.annotate(

@@ -156,7 +156,7 @@ def test_what_an_h100_gave(model: str, shape: DecoderShape) -> None:
     for name, wanted in zip(found, WANTED[model], strict=True):
         assert 1e6 * found[name].value * (1e3 if name == "seconds_per_token" else 1) == pytest.approx(wanted, rel=4e-3)
     assert law.experts.worst < 0.02
-    assert law.experts.typical < 0.008
+    assert law.experts.numbers.rmse < 0.008
     assert max(law.attention.worst, law.head.worst) < 0.05
     medians = {one.place: one.median for one in timed}
     compared = 0

@@ -244,7 +244,21 @@ def shared_steps(
     batch: int,
     rng: np.random.Generator,
 ) -> list[BarrierStep]:
-    """Return a row per vector that was timed with all its workers at once; `times` are its samples."""
+    """Return a row per vector that was timed with all its workers at once.
+
+    Parameters
+    ----------
+    vectors
+        Load vectors, one work each.
+    times
+        Seconds of each work's samples.
+    law
+        Law of the attention time of one worker.
+    batch
+        Requests of a worker.
+    rng
+        Draws the bootstrap samples.
+    """
     return [
         BarrierStep(
             vector,
