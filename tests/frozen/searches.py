@@ -1,7 +1,7 @@
 """What searches of middle-sized problems know after a fixed amount of work.
 
 A change in the search that still finds the optimum shows here: which ranges are open and what bounds them, the prices
-and patterns found, the basis of the master program, the lists and the place of a descent, the nodes of a tree. All of
+and patterns found, the basis of the master program, the nodes of a tree. All of
 it is integers, and equal whether kernels are compiled or not.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from frozen.digests import digest_of
 
 from lbopt import StepProblem
-from lbopt.kernels.search.open_ranges import BRANCH, DESCEND, MASTER
+from lbopt.kernels.search.open_ranges import BRANCH, MASTER
 from lbopt.kernels.search.state import IDLE, OPEN, Masters, Search, Step
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.workspace import plant_tree, what_is_known
@@ -54,7 +54,7 @@ class Case(NamedTuple):
     kinds: int = 0
     slices: int = 4
     work: int = 500
-    stages: tuple[tuple[int, int], ...] = ((DESCEND, 0), (BRANCH, 0), (DESCEND, 10))
+    stages: tuple[tuple[int, int], ...] = ((MASTER, 0), (BRANCH, 0))
     seed: str = ""
 
 
@@ -63,7 +63,7 @@ CASES = {
     "more pairs": Case(8, (1, 2), 30, 1000),
     "up to three": Case(5, (1, 2, 3), 12, 300, slices=8, work=700),
     "threes": Case(6, (2, 3), 24, 1000),
-    "fours": Case(5, (3, 4), 24, 600, stages=((DESCEND, 0), (BRANCH, 0))),
+    "fours": Case(5, (3, 4), 24, 600),
     "up to four": Case(5, (2, 3, 4), 15, 300, slices=5, work=500),
     "fives": Case(4, (5,), 22, 300),
     "sixes": Case(3, (5, 6), 24, 200),
@@ -81,21 +81,15 @@ CASES = {
     "tried 1": Case(5, (3, 4), 23, 60, work=300, stages=((BRANCH, 0),), seed="0.640355"),
     "tried 2": Case(6, (1, 2, 3), 14, 60, work=300, stages=((BRANCH, 0),), seed="0.126367"),
     "tried 3": Case(6, (1, 1, 2), 12, 60, slices=2, work=300, stages=((BRANCH, 0),), seed="0.055343"),
-    "rematched": Case(4, (3, 4), 17, 300, work=300, stages=((DESCEND, 0), (BRANCH, 0)), seed="0.717711"),
-    "rematched among equals": Case(2, (2,), 6, 60, work=300, stages=((DESCEND, 0),), seed="0.747270"),
     "empty slots": Case(3, (1, 2, 3), 5, 20_000, work=300, seed="0.975199"),
     "more empty slots": Case(5, (2, 3), 9, 20_000, forced=2, slices=2, work=300, seed="0.782474"),
     "hardly any": Case(4, (1, 2), 5, 300, slices=2, work=300, seed="0.253224"),
-    # workers that take nothing; a descent whose first prices leave bounds open
-    "nothing taken 1": Case(
-        6, (1, 2), 5, 100, slices=2, work=300, stages=((MASTER, 0), (DESCEND, 0), (BRANCH, 0)), seed="e4"
-    ),
-    "nothing taken 2": Case(
-        8, (1, 1, 2), 6, 1000, work=300, stages=((MASTER, 0), (DESCEND, 0), (BRANCH, 0)), seed="e6"
-    ),
-    "nothing taken 3": Case(4, (2, 3), 6, 1000, work=300, stages=((MASTER, 0), (DESCEND, 0), (BRANCH, 0)), seed="e7"),
-    "sevens": Case(2, (7, 8), 17, 300, forced=1, slices=2, work=100, stages=((DESCEND, 0),), seed="0.591409"),
-    "more sevens": Case(2, (7,), 21, 1000, slices=2, work=100, stages=((DESCEND, 0),), seed="0.962383"),
+    # workers that take nothing
+    "nothing taken 1": Case(6, (1, 2), 5, 100, slices=2, work=300, stages=((MASTER, 0), (BRANCH, 0)), seed="e4"),
+    "nothing taken 2": Case(8, (1, 1, 2), 6, 1000, work=300, stages=((MASTER, 0), (BRANCH, 0)), seed="e6"),
+    "nothing taken 3": Case(4, (2, 3), 6, 1000, work=300, stages=((MASTER, 0), (BRANCH, 0)), seed="e7"),
+    "sevens": Case(2, (7, 8), 17, 300, forced=1, slices=2, work=100, stages=((BRANCH, 0),), seed="0.591409"),
+    "more sevens": Case(2, (7,), 21, 1000, slices=2, work=100, stages=((BRANCH, 0),), seed="0.962383"),
     "just enough": Case(
         4,
         (3, 4),
@@ -104,7 +98,7 @@ CASES = {
         forced=1,
         slices=2,
         work=300,
-        stages=((MASTER, 0), (DESCEND, 0), (BRANCH, 0)),
+        stages=((MASTER, 0), (BRANCH, 0)),
         seed="0.767951",
     ),
 }
@@ -131,17 +125,14 @@ def _numbers(array: Any) -> Any:
 def _state(step: Step, search: Search, masters: Masters) -> dict[str, Any]:
     """Return what a search knows: its counters openly, its arrays as digests."""
     known = what_is_known(search)
-    master, tree, descent, pricing = masters.whole, masters.tree, search.descent, search.pricing
+    master, tree, pricing = masters.whole, masters.tree, search.pricing
     counts = master.counts
-    kept, W, K = min(known.prices, search.bank.shape[0]), step.load.size, step.v.size
-    rows = max(0, *_numbers(search.last[:W]))
+    kept, K = min(known.prices, search.bank.shape[0]), step.v.size
     columns, tight = (counts.columns, counts.tight) if known.warm else (0, 0)
     parts = {
         "open ranges": search.ranges[: known.ranges],
         "kept prices": [search.bank_at[:kept], search.bank[:kept, :K]],
         "answer": [row[:c] for row, c in zip(search.answer, step.slots.tolist(), strict=False)],
-        "lists": [search.first[:W], search.last[:W], search.items[:rows], search.loss[:rows]],
-        "descent": [descent.state, descent.decided[:W], descent.avail[:K]],
         "pricing": [pricing.generation, pricing.pivoting, pricing.diving, pricing.state],
         "master": [
             master.owner[:columns],
@@ -158,9 +149,7 @@ def _state(step: Step, search: Search, masters: Masters) -> dict[str, Any]:
 
 def _cleared(search: Search) -> None:
     """Set to zero what searches before have left and a new one does not look at: it would be part of the digests."""
-    descent = search.descent
-    for left in (search.answer, search.first, search.last, search.items, descent.decided, descent.avail):
-        left[:] = 0
+    search.answer[:] = 0
     for record in (search.pricing.generation, search.pricing.diving):
         record.fill(0)
 
@@ -199,7 +188,7 @@ def states(name: str) -> Iterator[dict[str, Any]]:
         alone.planted, alone.priced = 0, known.prices
         # from no good assignment, so that there is something to look for
         known.ranges, known.cost, known.bound = 1, 1 << 40, 0
-        search.descent.state.left = masters.tree.state.left = masters.tree.state.used = 0
+        masters.tree.state.left = masters.tree.state.used = 0
         search.pricing.state.phase = IDLE
         for _ in range(LOOKS):
             ending = decision.advance(search, case.work // 2)

@@ -62,7 +62,7 @@ def test_slack_is_used_up_and_nothing_is_lost(factor):
             for rounds in (0, 1, 40, 400):
                 before, tokens = (
                     tokens,
-                    exchange(step, search.rematching, search.known, M, target, rounds, 0, search.kept),
+                    exchange(step, search.exchanging, search.known, M, target, rounds, 0, search.kept),
                 )
                 assert check(step, M, search.kept) == tokens >= before
                 assert rounds > 0 or tokens == before
@@ -109,7 +109,7 @@ def test_only_those_from_the_first_on_change():
         if fill_evenly(step, search, M, 0, search.kept) < 0:
             continue
         before = search.kept[:2].copy()
-        exchange(step, search.rematching, search.known, M, step.most, 300, 2, search.kept)
+        exchange(step, search.exchanging, search.known, M, step.most, 300, 2, search.kept)
         assert (search.kept[:2] == before).all()
         assert check(step, M, search.kept) == fill_evenly(step, search, M, step.load.size, search.kept)
 
@@ -160,7 +160,7 @@ def test_all_are_packed():
         packing = Packing(base, slots, sizes, Budget(None, 0).limits)
         step, scratch = packing._step, packing._scratch
         M = int(base.max()) + int(rng.integers(0, 400))
-        tokens = pack(step, M, scratch.slack, scratch.opened, packing._pattern)
+        tokens = pack(step, M, scratch.slack, scratch.number, packing._pattern)
         order = [(int(c), int(b)) for b, c in zip(step.load, step.slots, strict=True)]
         twin = naive_pack([b for _, b in order], [c for c, _ in order], [s for s in sizes.tolist() if s], M)
         assert tokens == sum(map(sum, twin))

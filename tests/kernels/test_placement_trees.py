@@ -19,7 +19,6 @@ def test_trees_alone_find_the_optimum():
 
 
 def test_what_they_write_is_a_proof(monkeypatch):
-    monkeypatch.setattr(proof, "_FEW_RECORDS", -1)
     monkeypatch.setattr(proof._Writer, "_solve", lambda self, M: self.found_at.update({0: M}))
     placements = 0
     small = [(problem, optimum(problem)) for problem in problems(4 * 10**5, many(60, 40), workers=4, requests=8)]

@@ -147,7 +147,7 @@ def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int,
     enough, rounds, stop
         Bound that suffices, tokens; most rounds; work of the search after which to stop.
     """
-    v, n, slots, floor = step.v, step.n, step.slots, step.floor
+    v, slots, floor = step.v, step.slots, step.floor
     price, best_price, value, bound = search.price, search.best_price, search.value, search.bound
     W, K, scale = slots.size, v.size, step.scale
     bonus = 0
@@ -172,7 +172,7 @@ def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int,
             if used_up(known):
                 return True
             add_patterns(m, step, bonus, search.pattern)
-            tokens = fill(step, search, M, n, search.undecided, search.leaf)
+            tokens = fill(step, search, M, search.leaf)
             if tokens >= 0:
                 if tokens > state.top:
                     state.top = tokens

@@ -2,20 +2,17 @@
 
 The master's optimum is a mixture of patterns, but most workers have one pattern at level one. Those are kept; the
 rest is a smaller problem of the same kind over the requests that are left, whose master starts from the prices of the
-last one. Where nothing is whole, the pattern of the highest level is kept. After each round a short descent tries to
-settle what is left at once. A dive can be taken up again: everything it needs is in arrays.
+last one. Where nothing is whole, the pattern of the highest level is kept. A dive can be taken up again: everything it
+needs is in arrays.
 """
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.column_generation import begin_columns, generate_columns
-from lbopt.kernels.search.descent import descend, start_descent
 from lbopt.kernels.search.master import reset_master
-from lbopt.kernels.search.near_optimal import list_all
 from lbopt.kernels.search.pattern import smallest_sums
-from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.state import EXACT, NONE, Master, Search, Step, part
+from lbopt.kernels.search.state import NONE, Master, Search, Step, part
 
 #: Levels from which a pattern counts as taken whole, and below which an artificial one counts as not taken.
 WHOLE, NOTHING = 0.999, 1e-6
@@ -107,18 +104,15 @@ def dive(
     M: int,
     target: int,
     least: int,
-    nodes: int,
-    most: int,
     answer: Ints,
     stop: int,
 ) -> int:
     """Complete the master's present optimum to an assignment at envelope M; writes answer[w, :slots[w]].
 
-    Starts from search.price and the basis of `m`, a copy of the master of all workers, after `begin_dive`. The short
-    descents look for `target` tokens and have `nodes` nodes and lists of at most `most` patterns. Less than `least`
-    tokens are not worth the dive. Returns the tokens admitted, -1 where the dive ended at a worker that cannot be
-    served, below `least` or beyond the deadline, UNFINISHED where the work reached `stop` before: the next call goes
-    on.
+    Starts from search.price and the basis of `m`, a copy of the master of all workers, after `begin_dive`. It ends at
+    `target` tokens; less than `least` are not worth the dive. Returns the tokens admitted, -1 where the dive ended at a
+    worker that cannot be served, below `least` or beyond the deadline, UNFINISHED where the work reached `stop` before:
+    the next call goes on.
 
     Parameters
     ----------
@@ -129,9 +123,7 @@ def dive(
     M
         Envelope, tokens.
     target, least
-        Tokens that the short descents look for; tokens below which the dive ends.
-    nodes, most
-        Nodes of a short descent; patterns listed for a worker.
+        Tokens at which, and below which, the dive ends.
     answer
         int64 (W, Q) at least, written: classes of each worker.
     stop
@@ -165,15 +157,6 @@ def dive(
         tokens, top, done = found.lowest, found.top, state.tokens
         if tokens == NONE or done + tokens // scale < least:
             return -1
-        if done + top < target and done + tokens // scale >= target:
-            # What is left could still reach the target: look for it.
-            for k in range(K):
-                price[k] = best_price[k]
-            tokens = evaluate(sub, search, M, EXACT)
-            budget = tokens - scale * (target - done)
-            list_all(sub, search, M, budget, most)
-            start_descent(sub, search, budget)
-            _, top, _ = descend(sub, search, M, target - done, nodes)
         if top >= 0 and done + top >= target:
             for r in range(size):
                 for q in range(sub.slots[r]):

@@ -1,4 +1,4 @@
-"""The search over the envelope M: open ranges of M, cheapest bound first, each closed by prices, descent or placements.
+"""The search over the envelope M: open ranges of M, cheapest bound first, each closed by prices or placements.
 
 A solution with largest load M costs G M - (loads before) - T, so a bound on the tokens T that fit under M bounds the
 cost, and a bound at b serves a whole range a..b: cost >= G a - (loads before) - T(b). The search keeps a list of open
@@ -10,29 +10,24 @@ ranges and always takes the one with the least bound:
    halves would stay open. With few, very large requests most ranges end so. A narrow range a..b is treated like a
    single M: with b as the envelope, and the cost taken at a. Where something is found that the range cannot exclude,
    it is halved all the same;
-3. the first single M gets prices of one threshold for all classes, a first assignment, a short descent; where most
+3. the first single M gets prices of one threshold for all classes and a first assignment; where most
    workers have many free slots, each M gets the prices of the others instead, and an assignment of its own
    (`few_slots`);
 4. then the master program, whose prices are the best there are, and a dive for an assignment;
-5. then a short descent, which finds an assignment as cheap as the bound, or shows that there is none, or gives up;
-6. then a tree of placements, which goes on whenever the envelope is the cheapest again; descents with growing limits
-   are what is left where even that comes to no end.
+5. then a tree of placements, which goes on whenever the envelope is the cheapest again.
 
 It ends when no open range is below the best assignment. Which step is due for a range is its state (`open_ranges`), and
 every bound is raised with its reason. All bounds are exact integers. The search can be stopped and
-taken up again between any two of these steps, and within the longest: the master program, the dive, the descents and
-the trees.
+taken up again between any two of these steps, and within the longest: the master program, the dive and the trees.
 """
 
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
-from lbopt.kernels.search.attempts import CHUNK, PENDING, UNCHANGED, try_descent
 from lbopt.kernels.search.even_start import try_even_start
 from lbopt.kernels.search.exchange import with_few_slots
 from lbopt.kernels.search.open_ranges import (
     BRANCH,
     COUNTED,
-    DESCEND,
     FRESH,
     HALVE,
     MASTER,
@@ -45,24 +40,15 @@ from lbopt.kernels.search.open_ranges import (
     reached,
     restart,
 )
-from lbopt.kernels.search.placement_tree import NO_ROOM, SPLIT, drop_tree, try_tree
-from lbopt.kernels.search.range_prices import LISTED, best_prices, first_prices, look_again, price_by_few
+from lbopt.kernels.search.placement_tree import ENDED, NO_ROOM, SPLIT, drop_tree, try_tree
+from lbopt.kernels.search.range_prices import best_prices, first_prices, look_again, price_by_few
 from lbopt.kernels.search.state import CLOSED, FULL, IDLE, OPEN, PROVED, Masters, Search, Step
-
-#: Nodes of a descent at the first level; they grow with every level, as do the patterns that are listed.
-BRIEF = 300
 
 #: Nodes of a tree of placements, at the first level.
 BRANCHED = 40
 
-#: Rows of the longest lists; beyond, a worker counts as not listed.
-LONGEST = 40_000
-
 #: Levels from which limits grow no further.
 LEVELS = 18
-
-#: Levels of which the trees come before descents.
-TREES = 9
 
 #: Even starts in a row that led to nothing, after which they are left alone.
 UNEVEN = 3
@@ -110,12 +96,10 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
 
 @kernel
 def _left_off(search: Search, masters: Masters) -> int:
-    """Return the range whose tree, pricing or descent was left in the middle; -1 for none."""
+    """Return the range whose tree or pricing was left in the middle; -1 for none."""
     if masters.tree.state.left > 0:
         return masters.tree.state.range
-    if search.pricing.state.phase != IDLE:
-        return search.pricing.state.range
-    return search.descent.state.range if search.descent.state.left > 0 else -1
+    return search.pricing.state.range if search.pricing.state.phase != IDLE else -1
 
 
 @kernel
@@ -186,44 +170,25 @@ def _work_on(step: Step, search: Search, masters: Masters, i: int, few: int) -> 
     i, few
         Open range, a single envelope or a narrow one; workers of few slots, from `with_few_slots`.
     """
-    this, known, W = search.ranges[i], search.known, step.load.size
+    this, known = search.ranges[i], search.known
     if this.state == HALVE:  # a single envelope is left of it
         drop_tree(masters.tree, i)
         restart(this)
     elif this.state == FRESH:
         this.state = MASTER
-        first = known.prices == 0  # later on, prices from another envelope are a better start
-        if first:
+        if known.prices == 0:  # later on, prices from another envelope are a better start
             first_prices(step, search, i)
         if this.bound < known.cost and known.uneven < UNEVEN:
             known.uneven = 0 if try_even_start(step, search, i) else known.uneven + 1
-        if first and this.bound < known.cost and few < 0:
-            try_descent(step, search, i, LISTED, min(W + 10, CHUNK), -1)
         if few >= 0 and this.bound < known.cost and step.v[step.v.size - 1] <= SPARSE:
             price_by_few(step, search, masters, i, few)
     elif this.state == MASTER:
         if best_prices(step, search, masters, i):
             split = this.first < this.last and (step.least == step.most or _holds_another(step, search, i))
-            this.state = HALVE if split else DESCEND
-    elif this.state == DESCEND:
-        _take_descent(step, search, i)
+            this.state = HALVE if split else BRANCH
     else:
         return _take_branches(step, search, masters, i)
     return True
-
-
-@kernel
-def _take_descent(step: Step, search: Search, i: int) -> None:
-    """Descend at range i, unless its trees come first at this level; trees are next where nothing came of it."""
-    this = search.ranges[i]
-    ending = UNCHANGED
-    if this.level == 0 or this.level > TREES:
-        deep = max(0, this.level - TREES)
-        ending = try_descent(step, search, i, min(LISTED << (2 * deep), LONGEST), BRIEF << (3 * deep), deep)
-    if ending == PENDING:
-        search.descent.state.range = i
-    elif ending == UNCHANGED:
-        this.state = BRANCH
 
 
 @kernel
@@ -243,10 +208,8 @@ def _take_branches(step: Step, search: Search, masters: Masters, i: int) -> bool
         return False
     if ending == SPLIT:
         this.state, this.level = HALVE, 0
-    elif ending != PENDING and this.level < LEVELS:
-        this.state, this.level = DESCEND, this.level + 1
-    elif ending == UNCHANGED:  # by turns at the last level
-        this.state = DESCEND
+    elif ending == ENDED:
+        this.level = min(this.level + 1, LEVELS)
     return True
 
 

@@ -26,7 +26,7 @@ def fill_evenly(step: Step, search: Search, M: int, first: int, pattern: Ints) -
     """
     v, load, slots = step.v, step.load, step.slots
     W, K = load.size, v.size
-    left, room, taken = search.filling.left, search.rematching.slack, search.rematching.opened
+    left, room, taken = search.filling.left, search.exchanging.slack, search.exchanging.number
     total = tokens = 0
     for k in range(K):
         left[k] = step.n[k]

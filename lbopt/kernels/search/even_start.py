@@ -61,11 +61,11 @@ def _fill_and_exchange(step: Step, search: Search, M: int, target: int) -> int:
     while tokens < target and 4 * (target - tokens) <= 3 * lacking and not used_up(known):
         lacking, looks = target - tokens, _LOOKS * W
         known.work += looks
-        tokens = exchange(step, search.rematching, known, M, target, looks, 0, search.kept)
+        tokens = exchange(step, search.exchanging, known, M, target, looks, 0, search.kept)
     if target - step.workers < tokens < target:
         looks = _LAST_LOOKS * W
         known.work += looks
-        tokens = exchange(step, search.rematching, known, M, target, looks, 0, search.kept)
+        tokens = exchange(step, search.exchanging, known, M, target, looks, 0, search.kept)
     offer(step, search, search.kept, tokens)
     return tokens
 

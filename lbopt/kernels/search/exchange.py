@@ -13,7 +13,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.draw import following
 from lbopt.kernels.search.pattern import best_pattern, last_fitting, prefix_best, smallest_sums
-from lbopt.kernels.search.state import Rematching, Step
+from lbopt.kernels.search.state import Exchanging, Step
 
 #: Slots of a worker that are open at a time, and branches of the search for what to fill them with.
 OPENED, BRANCHES = 3, 300
@@ -43,7 +43,7 @@ def with_few_slots(step: Step) -> int:
 
 @kernel
 def exchange(
-    step: Step, scratch: Rematching, known: Record, M: int, target: int, rounds: int, first: int, pattern: Ints
+    step: Step, scratch: Exchanging, known: Record, M: int, target: int, rounds: int, first: int, pattern: Ints
 ) -> int:
     """Improve pattern[w, :slots[w]] in place; return the tokens admitted, at least `target` where that was reached.
 
@@ -60,7 +60,7 @@ def exchange(
     """
     v, load, slots = step.v, step.load, step.slots
     W, K = load.size, v.size
-    slack, least, avail, holder = scratch.slack, scratch.opened, scratch.avail, scratch.head
+    slack, least, avail, holder = scratch.slack, scratch.number, scratch.avail, scratch.holder
     tokens = 0
     for k in range(K):
         avail[k], scratch.profit[k], holder[k] = step.n[k], v[k], -1
@@ -154,7 +154,7 @@ def _copy(step: Step, pattern: Ints, saved: Ints, first: int) -> None:
 
 
 @kernel
-def _restore(step: Step, scratch: Rematching, M: int, saved: Ints, pattern: Ints, first: int) -> None:
+def _restore(step: Step, scratch: Exchanging, M: int, saved: Ints, pattern: Ints, first: int) -> None:
     """Give the workers from `first` on their saved patterns back.
 
     Parameters
@@ -173,12 +173,12 @@ def _restore(step: Step, scratch: Rematching, M: int, saved: Ints, pattern: Ints
             k = saved[w, q]
             pattern[w, q] = k
             scratch.avail[k] -= 1
-            scratch.head[k] = w
+            scratch.holder[k] = w
             scratch.slack[w] -= step.v[k]
 
 
 @kernel
-def _set_free(step: Step, scratch: Rematching, state: int, pattern: Ints, first: int) -> tuple[int, int, int]:
+def _set_free(step: Step, scratch: Exchanging, state: int, pattern: Ints, first: int) -> tuple[int, int, int]:
     """Give some worker a smaller request that waits for one of its own; return the next draw, the worker, the loss.
 
     Parameters
@@ -203,14 +203,14 @@ def _set_free(step: Step, scratch: Rematching, state: int, pattern: Ints, first:
     scratch.avail[own] += 1
     scratch.avail[k] -= 1
     pattern[w, q] = k
-    scratch.head[k] = w
+    scratch.holder[k] = w
     lost = step.v[own] - step.v[k]
     scratch.slack[w] += lost
     return state, w, lost
 
 
 @kernel
-def _refill(step: Step, scratch: Rematching, known: Record, u: int, state: int, pattern: Ints) -> tuple[int, int]:
+def _refill(step: Step, scratch: Exchanging, known: Record, u: int, state: int, pattern: Ints) -> tuple[int, int]:
     """Open some slots of worker u and refill them if that gains tokens; return the next draw, and the gain.
 
     Parameters
@@ -243,7 +243,7 @@ def _refill(step: Step, scratch: Rematching, known: Record, u: int, state: int, 
     if value > before:
         for q in range(opened):
             pattern[u, q] = other[q]
-            scratch.head[other[q]] = u
+            scratch.holder[other[q]] = u
         scratch.slack[u] = room - value
     for q in range(opened):
         avail[pattern[u, q]] -= 1
@@ -251,7 +251,7 @@ def _refill(step: Step, scratch: Rematching, known: Record, u: int, state: int, 
 
 
 @kernel
-def _hand_on(step: Step, scratch: Rematching, u: int, giver: int, state: int, pattern: Ints) -> int:
+def _hand_on(step: Step, scratch: Exchanging, u: int, giver: int, state: int, pattern: Ints) -> int:
     """Exchange a request of worker u for a larger one of another worker, and return that one; -1 where there is none.
 
     The larger one exceeds by no more than the slack of u, or than a part of it, as drawn. It goes not back to where the
@@ -266,7 +266,7 @@ def _hand_on(step: Step, scratch: Rematching, u: int, giver: int, state: int, pa
     pattern
         int64 (W, Q) at least: classes of each worker, which change in place.
     """
-    v, c, slack, holder = step.v, step.slots[u], scratch.slack, scratch.head
+    v, c, slack, holder = step.v, step.slots[u], scratch.slack, scratch.holder
     first, most = state % c, slack[u]
     if (state >> 8) % 2 == 0:
         most = 1 + (state >> 9) % slack[u]

@@ -27,9 +27,6 @@ _LOOKS, _LAST_LOOKS = 20, 200
 #: Rounds of the column generation.
 _ROUNDS = 300
 
-#: Nodes of a short descent, and patterns listed for a worker, within the dive.
-_NODES = 200
-
 
 @kernel
 def price_few(step: Step, search: Search, masters: Masters, M: int, few: int) -> int:
@@ -44,7 +41,7 @@ def price_few(step: Step, search: Search, masters: Masters, M: int, few: int) ->
     M, few
         Envelope, tokens; workers that are priced, from `with_few_slots`.
     """
-    known, scratch, W = search.known, search.rematching, step.load.size
+    known, scratch, W = search.known, search.exchanging, step.load.size
     served = _serve(step, search, masters, M, few)
     if used_up(known):
         return NO_BOUND
@@ -102,4 +99,4 @@ def _serve(step: Step, search: Search, masters: Masters, M: int, few: int) -> in
         return -1
     recall(step, search, place_in_bank(search, search.known.prices - 1))
     begin_dive(sub, search)
-    return dive(sub, search, m, M, found.lowest // step.scale, 0, _NODES, _NODES, search.kept, AT_ONCE)
+    return dive(sub, search, m, M, found.lowest // step.scale, 0, search.kept, AT_ONCE)

@@ -11,8 +11,8 @@ FILLING = 300
 
 
 @kernel
-def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern: Ints) -> int:
-    """Serve the workers with decided[w] < 0; return the tokens admitted by all, -1 where one or a forced request fails.
+def fill(step: Step, search: Search, M: int, pattern: Ints) -> int:
+    """Serve all workers at search.price; return the tokens admitted, -1 where one or a forced request fails.
 
     Beyond the deadline it fails, too.
 
@@ -24,22 +24,18 @@ def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern
         The decision, and the state of the search, which changes in place.
     M
         Envelope, tokens.
-    avail
-        int64 (K,): requests that decided workers have left.
-    decided
-        int64 (W,): row of a worker's pattern in search.items, below 0 where it is to be filled.
     pattern
         int64 (W, 3 Q + 4), written: classes of each worker; scratch beyond 2 Q.
     """
     v, floor, load, slots, rank = step.v, step.floor, step.load, step.slots, step.rank
-    items, price = search.items, search.price
+    price = search.price
     filling = search.filling
     p, best, sums, now = filling.profit, filling.best, filling.sums, filling.left
     scale = step.scale + 1
     tokens = 0
     lowest = 0
     for k in range(v.size):
-        now[k] = avail[k]
+        now[k] = step.n[k]
         p[k] = scale * v[k] - price[k]
         lowest = min(lowest, price[k])
     for r in range(load.size):
@@ -47,23 +43,18 @@ def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern
             return -1
         w = rank[r]
         c = slots[w]
-        if decided[w] >= 0:
-            for q in range(c):
-                pattern[w, q] = items[decided[w], q]
-        else:
-            smallest_sums(v, now, sums[: c + 1])
-            prefix_best(v.size, p, now, best)
-            margin = M - load[w]
-            full = scale * margin - c * lowest
-            value, _ = best_pattern(
-                *(margin, c, scale, full, full, FILLING, v, p, now, best, sums, pattern[w], pattern[w, 2 * c :]),
-                *(0, 0, best, best, search.known),
-            )
-            if value == NONE:
-                return -1
-            for q in range(c):
-                now[pattern[w, q]] -= 1
+        smallest_sums(v, now, sums[: c + 1])
+        prefix_best(v.size, p, now, best)
+        margin = M - load[w]
+        full = scale * margin - c * lowest
+        value, _ = best_pattern(
+            *(margin, c, scale, full, full, FILLING, v, p, now, best, sums, pattern[w], pattern[w, 2 * c :]),
+            *(0, 0, best, best, search.known),
+        )
+        if value == NONE:
+            return -1
         for q in range(c):
+            now[pattern[w, q]] -= 1
             tokens += v[pattern[w, q]]
     if step.forced > 0:
         for k in range(v.size):

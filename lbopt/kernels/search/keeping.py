@@ -3,10 +3,9 @@
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.exchange import exchange, with_few_slots
-from lbopt.kernels.search.rematch import rematch
 from lbopt.kernels.search.state import Search, Step
 
-#: Rounds of `rematch` for which each worker gets one look at an exchange.
+#: Rounds for which each worker gets one look at an exchange.
 _SHARE = 8
 
 
@@ -62,7 +61,7 @@ def _is_one(step: Step, waiting: Ints, pattern: Ints) -> bool:
 
 @kernel
 def improve(step: Step, search: Search, pattern: Ints, M: int, tokens: int, rounds: int) -> None:
-    """Offer an assignment and what `rematch` and `exchange` make of it.
+    """Offer an assignment and what `exchange` makes of it.
 
     Parameters
     ----------
@@ -73,18 +72,14 @@ def improve(step: Step, search: Search, pattern: Ints, M: int, tokens: int, roun
     M
         Envelope, tokens.
     tokens, rounds
-        Total of its sizes; rounds of `rematch`.
+        Total of its sizes; rounds of looks at an exchange.
     """
     offer(step, search, pattern, tokens)
     target = step.workers * M - step.total - search.known.aim
-    if tokens < target and step.forced == 0:  # a rematch might drop a forced request
-        W = step.load.size
-        tokens = rematch(step, search, M, target, rounds, pattern)
-        search.known.work += rounds * (5 + W // 5)
-        if tokens < target and with_few_slots(step) >= 0:
-            looks = rounds * W // _SHARE
-            tokens = exchange(step, search.rematching, search.known, M, target, looks, 0, pattern)
-            search.known.work += looks
+    if tokens < target and with_few_slots(step) >= 0:
+        looks = rounds * step.load.size // _SHARE
+        tokens = exchange(step, search.exchanging, search.known, M, target, looks, 0, pattern)
+        search.known.work += looks
         offer(step, search, pattern, tokens)
 
 

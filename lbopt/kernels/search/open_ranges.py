@@ -24,9 +24,8 @@ MANY = 1000
 SPARSE = 1 << 16
 
 #: The states of a range, each named after what is due: to be halved whatever its width (where a single envelope is
-#: left of it, it is fresh); its first prices; the prices of a master program; a descent; a tree of placements. The last
-#: two take turns, from level to level.
-HALVE, FRESH, MASTER, DESCEND, BRANCH = -1, 0, 1, 2, 3
+#: left of it, it is fresh); its first prices; the prices of a master program; a tree of placements.
+HALVE, FRESH, MASTER, BRANCH = -1, 0, 1, 2
 
 #: Reasons of a bound besides prices, which are the number of their kept prices, from 1 on: nothing but the count of
 #: tokens; patterns, placements, or loads that do not exist, all of which the proof shows anew.

@@ -103,7 +103,7 @@ def bound_node(
         if m.counts.columns + 2 * W > m.owner.size:
             drop_columns(m)
         _add_all(m, step, tree, search.pattern, bonus, row)
-        tokens = fill(rest, search, M, rest.n, search.undecided, search.leaf)
+        tokens = fill(rest, search, M, search.leaf)
         if tokens >= 0:
             _add_all(m, step, tree, search.leaf, bonus, row)
             if tokens > best:

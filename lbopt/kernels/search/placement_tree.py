@@ -14,7 +14,6 @@ Whether it ends or is cut off, the best bound of an open node bounds the envelop
 import numpy as np
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.attempts import PENDING, RAISED, UNCHANGED
 from lbopt.kernels.search.keeping import offer, place_in_bank, recall
 from lbopt.kernels.search.master import reset_master
 from lbopt.kernels.search.open_ranges import SHOWN_ANEW, close_in
@@ -41,8 +40,9 @@ DISTANT, PERIOD, DIVING = 30, 64, 32
 #: What a root may reach before it is bounded.
 NEAR = 1 << 62
 
-#: How a turn at a tree may end besides: the range has to be halved; there is no room for another node.
-SPLIT, NO_ROOM = 3, 4
+#: How a turn at a tree ends: it goes on before anything else; its nodes are used up, or none is open; the range has to
+#: be halved; there is no room for another node.
+PENDING, ENDED, SPLIT, NO_ROOM = 0, 1, 2, 3
 
 _SHUT = -(1 << 62)
 
@@ -302,7 +302,7 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, lowest: i
 def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int) -> int:
     """Grow the tree at the envelope of range i by `nodes` nodes; one of them a call, as long as it returns PENDING.
 
-    Returns RAISED where that closed the range or raised its bound, UNCHANGED, PENDING, SPLIT or NO_ROOM.
+    Returns PENDING, ENDED, SPLIT or NO_ROOM.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int) -
         if this.planted == 0:
             _add_node(tree, i, -1, 0, ROOT, NEAR)
             this.planted = 1
-        state.left, state.before, state.range, state.current = nodes, this.bound, i, -1
+        state.left, state.range, state.current = nodes, i, -1
         state.found = -1
     elif _room(tree) == 0:
         state.left = 0
@@ -333,4 +333,4 @@ def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int) -
     if more and state.left > 0:
         return PENDING
     state.left = 0
-    return RAISED if this.bound > state.before else UNCHANGED
+    return ENDED

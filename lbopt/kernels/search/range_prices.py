@@ -32,9 +32,6 @@ MOST_PIVOTS = 20_000
 #: Envelopes this near to each other (tokens) share most columns.
 NEAR = 2
 
-#: Patterns listed for a worker, and nodes of a descent, within a dive.
-LISTED = 200
-
 
 @kernel
 def look_again(step: Step, search: Search, i: int) -> None:
@@ -61,7 +58,7 @@ def look_again(step: Step, search: Search, i: int) -> None:
 
 @kernel
 def first_prices(step: Step, search: Search, i: int) -> None:
-    """Price the envelope of range i by a threshold, fill at these prices, and descend a little."""
+    """Price the envelope of range i by a threshold, and fill at these prices."""
     this, known = search.ranges[i], search.known
     M, W = this.last, step.load.size
     tokens = threshold_prices(step, search, M)
@@ -74,7 +71,7 @@ def first_prices(step: Step, search: Search, i: int) -> None:
     known.aim = min(this.bound, known.cost)
     this.priced = known.prices
     recall(step, search, place_in_bank(search, known.prices - 1))
-    reached = fill(step, search, M, step.n, search.undecided, search.leaf)
+    reached = fill(step, search, M, search.leaf)
     if reached >= 0:
         improve(step, search, search.leaf, M, reached, 40)
 
@@ -149,8 +146,7 @@ def best_prices(step: Step, search: Search, masters: Masters, i: int) -> bool:
         pricing.phase = DIVE
     top = dive(
         *(step, search, masters.rest, M, max(base - this.bound, step.least)),
-        *(max(base - known.cost + 1, step.least), LISTED, LISTED, search.kept),
-        known.stop,
+        *(max(base - known.cost + 1, step.least), search.kept, known.stop),
     )
     if top == UNFINISHED:
         return False

@@ -41,16 +41,9 @@ KNOWN = integers(
 
 #: A range of envelopes. `bound`: on the cost, tokens; `first`, `last`: envelopes; `beyond`: the last one that it stands
 #: for, as no load lies between `last` and that; `state`: what is done with it next, see `open_ranges`; `level`: of its
-#: descents and trees; `planted`: 1 where a tree of placements has a root for it; `priced`: number of prices there were
+#: trees; `planted`: 1 where a tree of placements has a root for it; `priced`: number of prices there were
 #: when it was last evaluated; `times`: how often it was; `reason`: where `bound` comes from, see `open_ranges`.
 RANGE = integers("bound", "first", "last", "beyond", "state", "level", "planted", "priced", "times", "reason")
-
-#: Where a descent stands, and the descents at one envelope. `depth`; `fresh`: 1 where the node at that depth is new;
-#: `best`: tokens of the best leaf, -1 for none; `settled`: 1 as long as every leaf could be settled; `left`: nodes left
-#: of a descent that is pending, else 0; `range`: the range it is made for; `start`, `scaled`: the range's bound, and
-#: that of the prices, when the descents began; `extra`: tokens above that bound; `raised`: 1 where a descent raised it;
-#: `rows`: of the lists.
-DESCENT = integers("depth", "fresh", "best", "settled", "left", "range", "start", "scaled", "extra", "raised", "rows")
 
 #: The pricing of one envelope, which can be taken up again. `phase`: IDLE, COLUMNS or DIVE; `range`: priced; `before`:
 #: pivots of the master when that began.
@@ -88,12 +81,12 @@ COUNTS = integers("columns", "artificial", "tight", "pivots", "entries")
 PLACEMENT = integers("parent", "size_class", "place", "reach", "depth", "range")
 
 #: State of the trees. `used`: nodes; `workers`, `tokens`: that the path in use leaves, and places; `left`: nodes that
-#: may still be bounded, 0 = all trees rest; `range`: worked on; `before`: its bound when that began; `current`: node
+#: may still be bounded, 0 = all trees rest; `range`: worked on; `current`: node
 #: being bounded, -1 = none; `pivots`: made for it; `closed`: node closed last, -1 = none; `chosen`: class placed to
 #: close it, -1 where its bound sufficed; `turn`: nodes bounded so far; `found`: tokens of the best assignment filled
 #: for the tree, -1 for none; `free`: 1 + first node that may be used again, 0 for none.
 TREE = integers(
-    *("used", "workers", "tokens", "left", "range", "before", "current", "pivots", "closed", "chosen", "turn"),
+    *("used", "workers", "tokens", "left", "range", "current", "pivots", "closed", "chosen", "turn"),
     *("found", "free"),
 )
 
@@ -177,20 +170,6 @@ class Master(NamedTuple):
 
 
 @by_reference
-class Descent(NamedTuple):
-    """A depth-first search over listed patterns, see `descent`; it can be taken up again."""
-
-    state: Record  # DESCENT
-    avail: Ints  # (K,) requests that are left
-    decided: Ints  # (W,) row of each worker's pattern, -1 = undecided, -2 = not listed
-    least: Ints  # (W,) least loss of an undecided worker
-    order: Ints  # (W,) worker that is decided at each depth
-    cursor: Ints  # (W,) its next row
-    most: Ints  # (W,) the largest loss that it may have
-    left: Ints  # (W + 1,) budget left at each depth
-
-
-@by_reference
 class Pricing(NamedTuple):
     """The pricing of one envelope: its columns, then a dive (`column_generation`, `dive`)."""
 
@@ -218,18 +197,17 @@ class Filling(NamedTuple):
 
 
 @by_reference
-class Rematching(NamedTuple):
-    """Scratch of `rematch.rematch`."""
+class Exchanging(NamedTuple):
+    """Scratch of `exchange.exchange` and of assignments made without prices."""
 
     slack: Ints  # (W,) tokens free up to the envelope
-    opened: Ints  # (W,) the slot that is open
-    link: Ints  # (W,) next worker of the same bucket, -1 = none
-    head: Ints  # (K,) first worker of each bucket, -1 = none
+    number: Ints  # (W,) slack that no request fills, or slots filled so far
+    holder: Ints  # (K,) a worker that may hold a request of the class, -1 for none
     avail: Ints  # (K,) requests that are left
     profit: Ints  # (K,) sizes, as profits
     best: Ints  # (K,) class of most profit up to each class
     sums: Ints  # (Q + 1,) totals of the smallest requests left
-    pattern: Ints  # (2 MOST_SLOTS,) another pattern of one worker
+    pattern: Ints  # (2 OPENED,) another pattern of the open slots
     pair: Ints  # (2,)
     saved: Ints  # (W, Q) patterns to go back to
 
@@ -249,7 +227,7 @@ class Search(NamedTuple):
     bound: Ints  # (W,) what no profit exceeds
     pattern: Ints  # (W, 3 Q + 4) the patterns of `value`
     leaf: Ints  # (W, 3 Q + 4) an assignment in the making
-    spare: Ints  # (W, 3 Q + 4) the best assignment of a descent or of the columns
+    spare: Ints  # (W, 3 Q + 4) the best assignment of the columns
     kept: Ints  # (W, 3 Q + 4) the assignment of a dive
     # what workers of each number of slots choose from at the prices in use, see `choices`
     listed: Record  # LISTED
@@ -270,17 +248,9 @@ class Search(NamedTuple):
     pairs: Ints  # (TABLE + 1,) what two requests of at most so many grains are worth
     triples: Ints  # (TABLE + 1,) and three
     waiting: Ints  # (K,) requests that an offered assignment leaves
-    # the patterns of each worker near the best, see `near_optimal`
-    first: Ints  # (W,) where the list of a worker's near-optimal patterns begins, -1 = not listed
-    last: Ints  # (W,) and where it ends
-    items: Ints  # (., MOST_LISTED) their classes
-    loss: Ints  # (.,) their losses
-    viable: Ints  # (.,) whether they are still possible
-    undecided: Ints  # (W,) minus one everywhere
-    descent: Descent
     pricing: Pricing
     filling: Filling
-    rematching: Rematching
+    exchanging: Exchanging
 
 
 @by_reference

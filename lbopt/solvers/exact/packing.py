@@ -19,7 +19,7 @@ from lbopt.kernels.search.pack import pack
 from lbopt.kernels.search.state import KNOWN, Step
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
-from lbopt.solvers.exact.workspace import rematching
+from lbopt.solvers.exact.workspace import exchanging
 
 #: Looks at an exchange for each request, in the first try of a target.
 LOOKS = 8
@@ -80,7 +80,7 @@ class Packing:
         self._known = record(KNOWN)
         self._known.seed, self._known.most = limits.seed, ENDLESS
         self._pattern = np.zeros((W, Q), dtype=np.int64)
-        self._scratch = rematching(W, K, Q)
+        self._scratch = exchanging(W, K, Q)
 
     def improve(self, bound: int, largest: int, turn: int) -> Generator[None, None, bool]:
         """Look for assignments whose largest load is from `bound` on and below `largest`; return whether all is done.
@@ -112,7 +112,7 @@ class Packing:
         step, scratch, pattern = self._step, self._scratch, self._pattern
         if target < step.heaviest:
             return False
-        tokens = int(pack(step, target, scratch.slack, scratch.opened, pattern))
+        tokens = int(pack(step, target, scratch.slack, scratch.number, pattern))
         while looks > 0 and tokens < step.most:
             some = min(looks, _SLICE)
             self._known.deadline = self.limits.deadline()

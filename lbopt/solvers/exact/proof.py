@@ -1,8 +1,7 @@
 """Write the proof of a search down: which prices, and where needed which decisions, refute every cheaper assignment.
 
 The search keeps its prices; which of them closes which range of envelopes is found again here, and so are the trees of
-decisions, by the same rule as in the descent: the worker with fewest patterns left is next. Nothing here has to be
-trusted: `lbopt.solvers.certificates.check` believes none of it.
+placements. Nothing here has to be trusted: `lbopt.solvers.certificates.check` believes none of it.
 """
 
 from __future__ import annotations
@@ -14,9 +13,7 @@ import numpy as np
 
 from lbopt.exceptions import CertificateError
 from lbopt.kernels.search.column_generation import AT_ONCE, begin_columns, generate_columns
-from lbopt.kernels.search.envelopes import LONGEST
 from lbopt.kernels.search.master import reset_master
-from lbopt.kernels.search.near_optimal import list_all
 from lbopt.kernels.search.open_ranges import SPARSE, reached
 from lbopt.kernels.search.placement_tree import grow_tree, undecided
 from lbopt.kernels.search.prices import evaluate
@@ -27,7 +24,6 @@ from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates import Certificate, priced_envelopes
 from lbopt.solvers.certificates.writer import ContradictedError, NodeRow, placement, refuted
 from lbopt.solvers.exact.decision import Decision
-from lbopt.solvers.exact.pattern_proof import PatternTree
 from lbopt.solvers.exact.search import ExactAnswer
 from lbopt.solvers.exact.workspace import plant_tree
 
@@ -39,9 +35,6 @@ _NEAREST = 6
 
 #: Evaluations of prices before the proof is given up: with few, very large requests nearly every envelope is its own.
 _EVALUATIONS = 30_000
-
-#: Records of a tree of patterns before it is given up: where there is no other way, and before placements are tried.
-_RECORDS, _FEW_RECORDS = 400_000, 2_000
 
 #: Records of a tree of placements before it is given up; each has prices of its own, and takes the checker a table.
 _PLACEMENTS = 3_000
@@ -236,36 +229,14 @@ class _Writer:
         if self._closes(a, tokens):
             return a, b, which, None
         if a == b:
-            return a, b, which, self._tree(a, which)
+            tree = self._placements(a, b, which, _PLACEMENTS)
+            if tree is None:
+                raise CertificateError(
+                    f"the proof needs more than {_PLACEMENTS} placements at envelope {a}; it is not written down"
+                )
+            return a, b, which, tree
         tree = self._placements(a, b, which, _FEW_PLACEMENTS)
         return None if tree is None else (a, b, which, tree)
-
-    def _tree(self, M: int, which: int) -> list[dict[str, Any]]:
-        """Return a tree for one envelope: of patterns if a short one will do, else of placements if they suffice."""
-        try:
-            return self._patterns(M, which, _FEW_RECORDS)
-        except CertificateError:
-            pass
-        placements = self._placements(M, M, which, _PLACEMENTS)
-        return self._patterns(M, which, _RECORDS) if placements is None else placements
-
-    def _patterns(self, M: int, which: int, most: int) -> list[dict[str, Any]]:
-        search, step = self.search, self.step
-        spend(1_000)
-        tokens = self._evaluate(which, M)
-        budget = tokens - self.scale * self._needed(M)
-        rows = int(list_all(step, search, M, budget, LONGEST))
-        tree = PatternTree(
-            first=search.first[: step.load.size].tolist(),
-            last=search.last[: step.load.size].tolist(),
-            items=search.items[:rows],
-            loss=search.loss[:rows],
-            slots=step.slots.tolist(),
-            avail=step.n.copy(),
-            names=self.decision.workers.tolist(),
-            most=most,
-        )
-        return tree.records(budget)
 
     def _placements(self, a: int, b: int, which: int, most: int) -> list[dict[str, Any]] | None:
         """Grow the tree of placements again, to its end, and write down what closes each of its nodes.

@@ -9,12 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from lbopt.kernels.arrays import Record, record, records
-from lbopt.kernels.search.near_optimal import MOST_LISTED
+from lbopt.kernels.search.exchange import OPENED
 from lbopt.kernels.search.placement_tree import NEAR
-from lbopt.kernels.search.rematch import MOST_SLOTS
 from lbopt.kernels.search.state import (
     COUNTS,
-    DESCENT,
     DIVING,
     GENERATION,
     KNOWN,
@@ -26,12 +24,11 @@ from lbopt.kernels.search.state import (
     RANGE,
     ROOT,
     TREE,
-    Descent,
+    Exchanging,
     Filling,
     Master,
     Masters,
     Pricing,
-    Rematching,
     Search,
     Tree,
 )
@@ -41,7 +38,7 @@ from lbopt.model import StepProblem
 #: Ranges of envelopes and nodes of trees: of these arrays only what is used takes memory.
 _NODES, _BRANCHES = 1 << 18, 1 << 20
 
-_PRICES, _COLUMNS, _ROWS = 64, 6000, 120_000
+_PRICES, _COLUMNS = 64, 6000
 
 #: Open workers, size classes and slots that there is room for from the beginning: to grow takes some 30 ms.
 _LEAST = (256, 512, 8)
@@ -57,9 +54,9 @@ def bytes_needed(problem: StepProblem) -> int:
     W, N = int((problem.slots > 0).sum()), problem.num_requests
     Q = int(problem.slots.max())
     tight = W + min(N + 1, W * Q) + 1
-    columns, rows = max(_COLUMNS, 16 * W), max(_ROWS, 200 * W)
+    columns = max(_COLUMNS, 16 * W)
     per_worker, per_request = 14 * Q + 42, _PRICES + 17 + 5 * Q
-    return 8 * (2 * tight**2 + 2 * columns * (Q + 4) + 8 * rows + W * per_worker + N * per_request + 6 * _BRANCHES)
+    return 8 * (2 * tight**2 + 2 * columns * (Q + 4) + W * per_worker + N * per_request + 6 * _BRANCHES)
 
 
 def fits_memory(problem: StepProblem) -> bool:
@@ -85,7 +82,7 @@ def workspace(num_open: int, num_classes: int, most_slots: int) -> tuple[Search,
         size = tuple(1 << (max(least, want) - 1).bit_length() for least, want in zip(_LEAST, wanted, strict=True))
         search, masters = _allocate(*size)
         pricing = search.pricing
-        cleared = (search.known, search.descent.state, pricing.state, pricing.pivoting, masters.tree.state)
+        cleared = (search.known, pricing.state, pricing.pivoting, masters.tree.state)
         held = ((size[0], size[1], size[2]), search, masters, [_words(state) for state in cleared])
         _ours.held = held
     for words in held[3]:
@@ -144,18 +141,17 @@ def plant_tree(search: Search, masters: Masters, first: int, last: int | None = 
     tree.state.found, tree.state.free = -1, 0
 
 
-def rematching(W: int, K: int, Q: int) -> Rematching:
-    """Return the scratch of rematching and exchanging for W open workers, K size classes and Q slots of a worker."""
-    return Rematching(
+def exchanging(W: int, K: int, Q: int) -> Exchanging:
+    """Return the scratch of exchanges for W open workers, K size classes and Q slots of a worker."""
+    return Exchanging(
         slack=_ints(W),
-        opened=_ints(W),
-        link=_ints(W),
-        head=_ints(K),
+        number=_ints(W),
+        holder=_ints(K),
         avail=_ints(K),
         profit=_ints(K),
         best=_ints(K),
         sums=_ints(Q + 1),
-        pattern=_ints(2 * MOST_SLOTS),
+        pattern=_ints(2 * OPENED),
         pair=_ints(2),
         saved=_ints(W, Q),
     )
@@ -199,7 +195,6 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
     ints = _ints
     wide = max(K, Q + 2)
     tight = W + min(K, W * Q) + 1
-    rows = max(_ROWS, 200 * W)
     columns = max(_COLUMNS, 16 * W)
 
     search = Search(
@@ -233,22 +228,6 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
         pairs=ints(TABLE + 1),
         triples=ints(TABLE + 1),
         waiting=ints(wide),
-        first=ints(W),
-        last=ints(W),
-        items=ints(rows, MOST_LISTED),
-        loss=ints(rows),
-        viable=ints(rows),
-        undecided=np.full(W, -1, dtype=np.int64),
-        descent=Descent(
-            state=record(DESCENT),
-            avail=ints(K),
-            decided=ints(W),
-            least=ints(W),
-            order=ints(W),
-            cursor=ints(W),
-            most=ints(W),
-            left=ints(W + 1),
-        ),
         pricing=Pricing(
             state=record(PRICING),
             generation=record(GENERATION),
@@ -263,7 +242,7 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
             sums=ints(Q + 1),
         ),
         filling=Filling(left=ints(K), profit=ints(K), best=ints(K), sums=ints(Q + 1)),
-        rematching=rematching(W, K, Q),
+        exchanging=exchanging(W, K, Q),
     )
     tree = Tree(
         state=record(TREE),

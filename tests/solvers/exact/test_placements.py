@@ -140,7 +140,6 @@ def with_poor_prices(problem: StepProblem, bound: int) -> Certificate:
 @pytest.fixture
 def placements_first(monkeypatch):
     """Write trees of placements wherever prices do not suffice, one an envelope, and never look for better prices."""
-    monkeypatch.setattr(proof, "_FEW_RECORDS", -1)
     monkeypatch.setattr(proof, "_WIDER", 1)
     monkeypatch.setattr(proof._Writer, "_solve", lambda self, M: self.found_at.update({0: M}))
 

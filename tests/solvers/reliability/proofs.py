@@ -19,7 +19,7 @@ from lbopt.solvers.exact.known_ends import KnownEnds
 from lbopt.solvers.exact.search import ExactAnswer
 
 #: What is forged: the sorts of evidence, and the word "exhaustion" on a partition, which `verify` enumerates again.
-SORTS = ("priced envelopes", "patterns", "placements", "boxes", "window prices", "known ends", "partition")
+SORTS = ("priced envelopes", "placements", "boxes", "window prices", "known ends", "partition")
 
 #: Largest load for trees of placements, which without good prices are written for one envelope after another.
 _LARGEST_PLACED = 200
@@ -59,7 +59,7 @@ def proofs(sort: str, seed: str) -> Iterator[Proof]:
     number = 0
     while True:
         number += 1
-        one = drawn(f"{sort}/{seed}/{number}", requests=9 if sort in ("patterns", "placements") else 8)
+        one = drawn(f"{sort}/{seed}/{number}", requests=9 if sort == "placements" else 8)
         if not _asked_of(sort, one) or one.admitted == 0:
             continue
         optimum = least_imbalance(one.base, one.slots, one.work, one.must)
@@ -79,7 +79,7 @@ def _asked_of(sort: str, one: Drawn) -> bool:
     horizon = len(one.base[0]) - 1
     if sort == "placements" and max(map(max, (*one.base, *one.work))) > _LARGEST_PLACED:
         return False
-    if sort in ("priced envelopes", "patterns", "placements"):
+    if sort in ("priced envelopes", "placements"):
         return horizon == 0 and len(one.work) > sum(one.slots)
     if sort == "partition":
         return horizon == 0 and len(one.work) <= sum(one.slots)
@@ -111,10 +111,7 @@ def _written(sort: str, one: Drawn, optimum: int, result: Result) -> Certificate
 @contextmanager
 def _placements_first():
     """Write trees of placements wherever prices do not suffice, and never look for better prices first."""
-    with (
-        patch.object(proof, "_FEW_RECORDS", -1),
-        patch.object(proof._Writer, "_solve", lambda self, M: self.found_at.update({0: M})),
-    ):
+    with patch.object(proof._Writer, "_solve", lambda self, M: self.found_at.update({0: M})):
         yield
 
 
@@ -124,9 +121,7 @@ def _sorts_of(certificate: Certificate) -> tuple[str, ...]:
     if certificate.kind == "window-prices":
         return ("window prices", "known ends")
     records = [record for node in certificate.body["nodes"] for record in node.get("tree", ())]
-    if any("class" in record for record in records):
-        return ("placements",)
-    return ("patterns",) if records else ("priced envelopes",)
+    return ("placements",) if records else ("priced envelopes",)
 
 
 def some(sort: str, seed: str, count: int) -> list[Proof]:
