@@ -14,16 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.columns import SECONDS, column_of, unit_in
 from lbopt.exceptions import InputError
 from lbopt.files import csv_table, read_text
 from lbopt.model import Trace
 
-#: Names of the columns that say what a request is, by what they are compared with.
-ALIASES = {
-    "prompt": ("prompt_tokens", "input_tokens", "prompt"),
-    "output": ("output_tokens", "completion_tokens", "output"),
-    "arrival": ("arrival",),
-}
+#: Quantities that say what a request is, and how well a column's name must fit at least.
+_TOLD = {"prompt": 1, "output": 1, "arrival": 0}
 
 #: Arrivals, in seconds after the first, are alike where they are within this.
 _MILLISECOND = 1e-3
@@ -55,16 +52,17 @@ class RequestsOfLog:
             Named in errors.
         """
         found = {}
-        for kind, names in ALIASES.items():
-            for name in (name for name in names if name in columns):
-                try:
-                    values = np.asarray(columns[name], dtype=np.float64)
-                except (TypeError, ValueError):
-                    raise InputError(f"{source}: {name} is not a column of numbers") from None
-                if values.shape != (size,):
-                    raise InputError(f"{source} has {size} workers but {values.size} values of {name}")
-                found[kind] = values
-                break
+        for kind, least in _TOLD.items():
+            name = column_of(kind, columns, least)
+            if name is None:
+                continue
+            try:
+                values = np.asarray(columns[name], dtype=np.float64)
+            except (TypeError, ValueError):
+                raise InputError(f"{source}: {name} is not a column of numbers") from None
+            if values.shape != (size,):
+                raise InputError(f"{source} has {size} workers but {values.size} values of {name}")
+            found[kind] = values * SECONDS[unit_in(name) or "s"] if kind == "arrival" else values
         return cls(found)
 
     def rows_of(self, trace: Trace, size: int, name: str) -> NDArray[np.int64] | None:

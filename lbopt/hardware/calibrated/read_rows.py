@@ -8,19 +8,19 @@ weight_bytes and common_bytes left out are those of the model's card; prompt_sha
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from lbopt.columns import SECONDS, number, unit_in
 from lbopt.exceptions import InputError
 from lbopt.files import called, csv_table, listed, read_text
 from lbopt.hardware.cards import model_card
 from lbopt.hardware.published import MeasuredStep
 from lbopt.hardware.step_time.step_work import DecodeStep
 
-_TIMES = {"step_time_us": 1e-6, "step_time_ms": 1e-3, "step_time_seconds": 1.0}
+_TIMES = ("step_time_us", "step_time_ms", "step_time_seconds")
 _NEEDED = ("running", "context_tokens")
 _NUMBERS = ("prompt_share", "accepted", "drafted")
 _FORMATS = {"kv_bytes": "kv_bytes", "weight_bytes": "expert_bytes", "common_bytes": "common_bytes"}
@@ -89,7 +89,7 @@ def _step(where: str, row: Mapping[str, str], time: str, asked: DecodeStep) -> M
         raise InputError(f"{where}: experts are '{experts}'; expected parallel or local")
     more: dict[str, Any] = {column: _number(where, column, row[column]) for column in _NUMBERS if row.get(column)}
     more |= sizes | {column: int(value) for column, value in counts.items()}
-    seconds = _number(where, time, row[time], what="a time above 0") * _TIMES[time]
+    seconds = _number(where, time, row[time], what="a time above 0") * SECONDS[unit_in(time) or "s"]
     if not seconds > 0:
         raise InputError(f"{where}: {time} is '{row[time]}'; expected a time above 0")
     try:
@@ -110,10 +110,4 @@ def _step(where: str, row: Mapping[str, str], time: str, asked: DecodeStep) -> M
 
 
 def _number(where: str, column: str, cell: str, what: str = "a number of zero or more") -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or value < 0:
-        raise InputError(f"{where}: {column} is '{cell.strip()[:40]}'; expected {what}")
-    return value
+    return number(f"{where}: {column}", cell, what)

@@ -12,26 +12,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lbopt.columns import SECONDS, UNIT_OF, words_and_unit
 from lbopt.exceptions import InputError
 from lbopt.files import listed, shown
 from lbopt.hardware.fit.law import Kind, Role, Variable
 from lbopt.spec import unknown
 
-#: Endings of a header: kind, and the factor to ktokens, milliseconds or tokens per second. Longer ones first.
-_SUFFIXES: dict[str, tuple[Kind, float]] = {
-    "_tokens_per_second": ("throughput", 1.0),
-    "_microseconds": ("time", 1e-3),
-    "_milliseconds": ("time", 1.0),
-    "_ktok_s": ("throughput", 1e3),
-    "_ktokens": ("tokens", 1.0),
-    "_seconds": ("time", 1e3),
-    "_mtokens": ("tokens", 1e3),
-    "_tokens": ("tokens", 1e-3),
-    "_tok_s": ("throughput", 1.0),
-    "_ms": ("time", 1.0),
-    "_us": ("time", 1e-3),
-    "_s": ("time", 1e3),
+#: Units of a header: kind, and the factor to ktokens, milliseconds or tokens per second.
+_UNITS: dict[str, tuple[Kind, float]] = {
+    **{unit: ("time", 1e3 * seconds) for unit, seconds in SECONDS.items()},
+    "tokens": ("tokens", 1e-3),
+    "ktokens": ("tokens", 1.0),
+    "mtokens": ("tokens", 1e3),
+    "tok_s": ("throughput", 1.0),
+    "ktok_s": ("throughput", 1e3),
 }
+_SPELLINGS = UNIT_OF | {unit: unit for unit in _UNITS} | {"tokens_per_second": "tok_s"}
 
 #: Measures of imbalance, the preferred first: sum over workers of what they lack to the heaviest, and max − min.
 MEASURES = ("imbalance", "spread")
@@ -54,10 +50,10 @@ class Choice:
 
 def variable_of(column: str) -> Variable:
     """Read a header; its kind is "other" where it has no unit and is not a load or a throughput."""
-    name = re.sub(r"[\s-]+", "_", column.strip().lower())
-    for suffix, (kind, factor) in _SUFFIXES.items():
-        if name.endswith(suffix) and name != suffix:
-            return Variable(column, name.removesuffix(suffix), kind, factor)
+    words, unit = words_and_unit(column, _SPELLINGS, beside=frozenset())
+    name = "_".join(words)
+    if unit is not None:
+        return Variable(column, name, *_UNITS[unit])
     if name in (*MEASURES, "max_load", "mean_load", "loads") or _ONE_LOAD.fullmatch(name):
         return Variable(column, name, "tokens", 1e-3)
     return Variable(column, name, "throughput" if name == "throughput" else "other")

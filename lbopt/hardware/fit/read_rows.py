@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from lbopt.columns import number
 from lbopt.exceptions import InputError
 from lbopt.files import called, csv_table, read_text
 from lbopt.hardware.fit.columns import Choice, choose
@@ -116,14 +116,9 @@ def _workers(source: str, line: int, column: str, cell: str) -> int:
 
 
 def _number(source: str, line: int, variable: Variable, cell: str) -> float:
-    where = f"{source}, line {line}: {variable.column}"
-    try:
-        value = float(cell)
-    except ValueError:
-        raise InputError(f"{where} is '{cell.strip()[:40]}'; expected a number") from None
-    if not math.isfinite(value) or not 0 <= value <= _EXTREME:
-        raise InputError(f"{where} is {cell.strip()[:40]}; expected a finite number of zero or more, at most 1e15")
-    return value * variable.factor
+    return variable.factor * number(
+        f"{source}, line {line}: {variable.column}", cell, "a number of zero or more, at most 1e15", most=_EXTREME
+    )
 
 
 def _cells(source: str, text: str) -> tuple[list[str], list[_Row]]:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from lbopt.columns import QUANTITIES, canonical, quantity_of
 from lbopt.exceptions import InputError
 from lbopt.files import listed
-from lbopt.instances.router_log.distinct import coded
-from lbopt.instances.router_log.names import QUANTITIES, canonical, quantity_of
-from lbopt.instances.router_log.numbers import NOTHING, comma_of_counts, read_numbers
+from lbopt.instances.router_log.cells import IS_DATE, NOTHING, coded, comma_of_counts, read_numbers
 from lbopt.instances.router_log.table import Table
 from lbopt.spec import did_you_mean
-
-IS_DATE = re.compile(r"\s*\d{4}-\d\d-\d\d([T ]\d\d.*)?\s*", re.DOTALL)
 
 _SAMPLE = 200
 _COUNTS = ("prompt", "output", "cached")

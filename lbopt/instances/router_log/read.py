@@ -10,19 +10,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.columns import SECONDS
 from lbopt.exceptions import InputError
-from lbopt.instances.router_log.attempts import first_of_each, identical_note, settle_attempts
-from lbopt.instances.router_log.clocks import SECONDS, Clock, read_clock
-from lbopt.instances.router_log.counts import read_counts, read_workers
-from lbopt.instances.router_log.endings import UNKNOWN, read_endings
-from lbopt.instances.router_log.exports import hints_of
+from lbopt.instances.router_log.endings import UNKNOWN, first_of_each, identical_note, read_endings, settle_attempts
+from lbopt.instances.router_log.formats import export_of
 from lbopt.instances.router_log.guess import Choice, Chooser
 from lbopt.instances.router_log.log import FINISHED, RUNNING, ColumnReading, RouterLog
-from lbopt.instances.router_log.order import loose_lengths, odd_paces, out_of_order, refuse_swapped_tokens
-from lbopt.instances.router_log.plan import Plan, plan_times
-from lbopt.instances.router_log.remarks import remarks
+from lbopt.instances.router_log.order import loose_lengths, odd_paces, out_of_order, refuse_swapped_tokens, remarks
+from lbopt.instances.router_log.quantities import Clock, read_clock, read_counts, read_workers
 from lbopt.instances.router_log.table import read_table
-from lbopt.instances.router_log.times import check_pace, seconds_of, settle_units
+from lbopt.instances.router_log.times import Plan, check_pace, plan_times, seconds_of, settle_units
 
 #: Characters of an id; an array of ids takes the room of the longest in every row.
 LONGEST_ID = 512
@@ -93,7 +90,7 @@ class _Rows:
     def __init__(self, chooser: Chooser, ids: Choice | None, unit: str | None, notes: list[str]) -> None:
         self.chooser, self.table, self.notes = chooser, chooser.table, notes
         self.left_out: dict[str, int] = {}
-        hints = hints_of(self.table)
+        hints = export_of(self.table).hints
         prompt_at, output_at = chooser.need("prompt"), chooser.need("output")
         worker_at = chooser.need("worker", hints.get("worker", ""))
         self.plan = plan_times(chooser, hints)

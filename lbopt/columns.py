@@ -1,12 +1,21 @@
-"""How columns are called in logs: the aliases of each quantity, and the unit that a name says.
+"""How columns are called: the words and the unit that a name says, and the aliases of each quantity of a request.
 
-An alias is compared in its canonical form: lower case, without separators, units and words such as "time" or "at" at
-its end. Of a dotted name the longest ending that is an alias counts, so that `gen_ai.usage.prompt_tokens` is one.
+Logs of routers, their joins with traces, and measurements that step times are fitted to are read by this one
+recogniser. An alias is compared in its canonical form: lower case, without separators, units and words such as "time"
+or "at" at its end. Of a dotted name the longest ending that is an alias counts, so that `gen_ai.usage.prompt_tokens` is
+one.
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterable, Mapping, Set
+
+from lbopt.exceptions import InputError
+
+#: Seconds of each unit of time.
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 UNITS = {
     "s": ("s", "sec", "secs", "second", "seconds"),
@@ -14,7 +23,7 @@ UNITS = {
     "us": ("us", "µs", "μs", "usec", "usecs", "micros", "microsecond", "microseconds"),
     "ns": ("ns", "nsec", "nsecs", "nano", "nanos", "nanosecond", "nanoseconds"),
 }
-_UNIT_OF = {word: unit for unit, words in UNITS.items() for word in words}
+UNIT_OF = {word: unit for unit, words in UNITS.items() for word in words}
 _CLOCK_WORDS = {"time", "timestamp", "ts", "at", "unix", "epoch", "utc", "datetime", "date"}
 
 # Of each quantity the aliases by how well they fit: names of an earlier group are taken before those of a later one.
@@ -114,28 +123,42 @@ _OTHERWISE = {"reasoning", "creation", "cache", "max", "min", "expected", "predi
 _OTHERWISE |= {"rejected", "audio", "image", "video", "client", "parent"}
 
 
-def words_of(name: str) -> tuple[list[str], str | None]:
-    """Return the words of a name in lower case without clock words at its end, and the unit that it says."""
+def words_and_unit(
+    name: str, units: Mapping[str, str] = UNIT_OF, beside: Set[str] = _CLOCK_WORDS
+) -> tuple[list[str], str | None]:
+    """Return the words of a name in lower case without those of its unit, and the unit that it says.
+
+    Parameters
+    ----------
+    name
+        A header: `finish_ms`, `Start [s]`, `endTimeUnixNano`.
+    units
+        Unit by its spelling; one of several words has "_" between them.
+    beside
+        Words that are left out at the end, too.
+    """
     bare, unit = name.strip(), None
     if match := re.search(r"[\[(]\s*([a-zA-Zµμ]+)\s*[\])]\s*$", bare):
-        unit = _UNIT_OF.get(match[1].lower())
+        unit = units.get(match[1].lower())
         bare = bare[: match.start()] if unit else bare
     words = [word.lower() for word in re.split(r"[^0-9a-zA-Zµμ]+|(?<=[a-z0-9])(?=[A-Z])", bare) if word]
-    while len(words) > 1 and (words[-1] in _UNIT_OF or words[-1] in _CLOCK_WORDS):
-        if words[-1] in _UNIT_OF and unit is None:
-            unit = _UNIT_OF[words[-1]]
-        words.pop()
+    while len(words) > 1:
+        ending = next((n for n in (3, 2, 1) if n < len(words) and "_".join(words[-n:]) in units), 0)
+        if not ending and words[-1] not in beside:
+            break
+        unit = unit or units.get("_".join(words[len(words) - ending :]))
+        del words[-max(ending, 1) :]
     return words, unit
 
 
 def unit_in(name: str) -> str | None:
     """Return "s", "ms", "us" or "ns" where a name says it: `finish_ms`, `Start [s]`, `endTimeUnixNano`."""
-    return words_of(name)[1]
+    return words_and_unit(name)[1]
 
 
 def canonical(name: str) -> str:
     """Return a name without what does not tell quantities apart."""
-    return "".join(words_of(name)[0])
+    return "".join(words_and_unit(name)[0])
 
 
 def _table() -> dict[str, tuple[str, int]]:
@@ -160,7 +183,52 @@ def quantity_of(name: str) -> tuple[str, int] | None:
             before = ".".join(parts[:begin])
             if begin and alias in _GENERIC and canonical(before) not in _HOLDERS:
                 return None
-            if _OTHERWISE & set(words_of(before)[0]):
+            if _OTHERWISE & set(words_and_unit(before)[0]):
                 return None
             return _BY_ALIAS[alias]
     return None
+
+
+def column_of(quantity: str, names: Iterable[str], least: int) -> str | None:
+    """Return the name that is called most like a quantity, the first of equal ones; None where none fits.
+
+    Parameters
+    ----------
+    quantity
+        One of `QUANTITIES`.
+    names
+        Headers.
+    least
+        How well it must fit at least: 0 is best.
+    """
+    like = [(found[1], name) for name in names if (found := quantity_of(name)) and found[0] == quantity]
+    rank, name = min(like, key=lambda one: one[0], default=(least + 1, None))
+    return name if rank <= least else None
+
+
+def number(where: str, cell: str, expected: str, most: float = math.inf) -> float:
+    """Return the number of zero or more in a cell of measurements.
+
+    Parameters
+    ----------
+    where
+        File, line and column, to begin an error with.
+    cell
+        The text.
+    expected
+        What the error says was expected.
+    most
+        The largest number that is taken.
+
+    Raises
+    ------
+    InputError
+        Where the cell is no number, or none in this range.
+    """
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or not 0 <= value <= most:
+        raise InputError(f"{where} is '{cell.strip()[:40]}'; expected {expected}")
+    return value

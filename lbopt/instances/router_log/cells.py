@@ -1,12 +1,20 @@
-"""Texts of a column as numbers: thousands separators, decimal commas, and cells that say that there is nothing."""
+"""Cells of a column: numbers with thousands separators and decimal commas, dates, words that say that there is nothing.
+
+NumPy's arrays of texts take the room of the longest one in every row, and lose a NUL at an end; so columns stay lists,
+and `coded` makes numbers of the distinct texts.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+#: A date-time as it begins.
+IS_DATE = re.compile(r"\s*\d{4}-\d\d-\d\d([T ]\d\d.*)?\s*", re.DOTALL)
 
 #: Cells that hold nothing, in lower case.
 NOTHING = frozenset({"", "nan", "null", "none", "na", "n/a", "nat", "<na>", "-", "--", "\\n"})
@@ -103,3 +111,10 @@ def comma_of_counts(texts: list[str]) -> str:
     ):
         return "thousands"
     return "decimal"
+
+
+def coded(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the distinct texts in order, and int64 (N,), the place of each text among them."""
+    names = sorted(set(texts))
+    place = {name: code for code, name in enumerate(names)}
+    return names, np.fromiter((place[text] for text in texts), dtype=np.int64, count=len(texts))
