@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from lbopt.exceptions import CertificateError, InputError
 from lbopt.solvers.certificates.format import Certificate, refuse_many_slots, shown
-from lbopt.solvers.certificates.priced_body import Branch, Dead, Node, Placement, read_priced_body
+from lbopt.solvers.certificates.priced_body import Branch, Node, Placement, read_priced_body
 
 if TYPE_CHECKING:
     from lbopt.model import StepProblem
@@ -144,11 +144,11 @@ def _records(node: Node) -> Iterator[str]:
     for record in node.tree or ():
         if isinstance(record, Branch):
             patterns = " ".join(f"pattern {_listed(pattern)}" for pattern in record.patterns)
-            yield f"branch {record.worker} {node.prices} {len(record.patterns)} {patterns}".rstrip()
+            yield f"branch {record.worker} {record.prices} {len(record.patterns)} {patterns}".rstrip()
         elif isinstance(record, Placement):
             yield f"placement {record.kind} {record.prices} {int(record.waits)} {_listed(record.workers)}"
         else:
-            yield f"refuted {node.prices if isinstance(record, Dead) else record.prices}"
+            yield f"refuted {record.prices}"
 
 
 def _listed(numbers: Iterable[int]) -> str:

@@ -14,8 +14,7 @@ that no assignment has all its loads <= M.
 Now let an assignment cost less than C and have its envelope in a..b. All its loads are <= b, and it admits at least
 needed = G a - (sum of loads) - (largest possible cost below C) tokens, and at least what the smallest requests that
 can be admitted have, for every slot is filled: all of them, where none waits. So D(b) < scale * needed refutes the
-range; otherwise the tree does, whose budget is D(b) - scale * needed (see `tree.py`), or a tree of placements
-(`placements.py`). The ranges have to cover every envelope
+range; otherwise the tree does (`tree.py`). The ranges have to cover every envelope
 from the least one that any assignment has to the last one at which a cost below C is conceivable, and they are cut to
 these before anything else, which makes every claim weaker: with a smaller b no B_g rises and no pattern is added, with
 a larger a more tokens are needed. No range is checked at more than its two ends: patterns that fit at M <= b fit at b.
@@ -31,8 +30,7 @@ from typing import Any
 from lbopt.exceptions import CertificateError
 from lbopt.solvers.certificates.best_profits import best_profits, refined
 from lbopt.solvers.certificates.format import refuse_many_slots
-from lbopt.solvers.certificates.placements import PlacementWalk
-from lbopt.solvers.certificates.priced_body import Node, Placement, PricedBody, Refuted, read_priced_body
+from lbopt.solvers.certificates.priced_body import Node, PricedBody, read_priced_body
 from lbopt.solvers.certificates.profits import BestProfits
 from lbopt.solvers.certificates.step import Step
 from lbopt.solvers.certificates.tree import TreeWalk
@@ -116,7 +114,7 @@ def _refute(step: Step, table: BestProfits, top: int, needed: int, evidence: Pri
         return
     workers = {g: (step.slots[g], table.clipped(step.slots[g], room)) for g, room in rooms.items()}
     fixed = sum(n * price for n, price in zip(step.classes.counts, table.prices, strict=True)) - table.scale * needed
-    best, budget = refined(table, workers, best_profits(table, set(workers.values())), fixed)
+    _, budget = refined(table, workers, best_profits(table, set(workers.values())), fixed)
     if budget < 0:
         return
     if node.tree is None:
@@ -125,13 +123,5 @@ def _refute(step: Step, table: BestProfits, top: int, needed: int, evidence: Pri
             f"{needed + budget // table.scale} are possible"
         )
     refuse_many_slots(step.slots)
-    if node.tree and isinstance(node.tree[0], Placement | Refuted):
-        PlacementWalk(
-            step.classes,
-            evidence.scale,
-            evidence.prices,
-            {g: (step.slots[g], room) for g, room in rooms.items()},
-            needed,
-        ).check(node.tree)
-        return
-    TreeWalk(table, workers, {g: best[place] for g, place in workers.items()}, budget).check(node.tree)
+    places = {g: (step.slots[g], room) for g, room in rooms.items()}
+    TreeWalk(step.classes, evidence.scale, evidence.prices, places, needed).check(node.tree)

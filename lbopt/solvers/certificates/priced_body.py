@@ -6,14 +6,16 @@
 
 TREE is the tree of decisions as a flat list of its records in preorder, so that depth costs no nesting. A record is
 
-    {"worker": g, "patterns": [[k1, k2, ...], ...]}   a branch; one subtree follows for each pattern, in this order
-    {"dead": [g, ...]}                                a leaf
-
-with the classes of a pattern in descending order, a class as often as the pattern takes it; or, in trees of placements,
-
     {"class": k, "prices": i, "waits": true, "workers": [g, ...]}     a placement; one subtree follows for the case that
                                         nothing more of class k is admitted, if "waits", then one for each worker
     {"prices": i}                                                     a leaf: refuted by these prices
+
+or, as earlier versions wrote them and under the prices of the node,
+
+    {"worker": g, "patterns": [[k1, k2, ...], ...]}   a branch; one subtree follows for each pattern, in this order
+    {"dead": [g, ...]}                                a leaf; which workers lose too much is not needed
+
+with the classes of a pattern in descending order, a class as often as the pattern takes it.
 
 Whether classes and workers exist depends on the problem and is left to the checker.
 """
@@ -31,20 +33,18 @@ Pattern = tuple[int, ...]
 
 
 class Branch(NamedTuple):
-    """An inner record of a tree: `worker` takes one of `patterns`, whose subtrees follow in this order."""
+    """An inner record of a tree: `worker` takes one of `patterns`, whose subtrees follow in this order.
+
+    By the prices (an index), nothing else is possible.
+    """
 
     worker: int
+    prices: int
     patterns: tuple[Pattern, ...]
 
 
-class Dead(NamedTuple):
-    """A leaf of a tree: what `workers` lose at least is more than what is left."""
-
-    workers: tuple[int, ...]
-
-
 class Placement(NamedTuple):
-    """An inner record of a tree of placements: a request of class `kind` goes to one of `workers`, or all of it waits.
+    """An inner record of a tree: a request of class `kind` goes to one of `workers`, or all of it waits.
 
     By the prices (an index), nothing else is possible.
     """
@@ -56,12 +56,13 @@ class Placement(NamedTuple):
 
 
 class Refuted(NamedTuple):
-    """A leaf of a tree of placements: by these prices (an index), too few tokens are possible."""
+    """A leaf of a tree: by these prices (an index), too few tokens are possible."""
 
     prices: int
 
 
-Tree = tuple[Branch | Dead | Placement | Refuted, ...]
+Record = Branch | Placement | Refuted
+Tree = tuple[Record, ...]
 
 
 class Node(NamedTuple):
@@ -111,17 +112,18 @@ def _node(value: Any, what: str, num_prices: int) -> Node:
     first = whole(ends[0], f"{what}: the first envelope")
     last = whole(ends[1], f"{what}: the last envelope", least=first)
     index = whole(node["prices"], f"{what}: prices", least=0, below=num_prices)
-    tree = _tree(node["tree"], f"{what}: tree", num_prices) if "tree" in node else None
+    tree = None
+    if "tree" in node:
+        records = items(node["tree"], f"{what}: tree")
+        tree = tuple(_record(record, f"{what}: tree[{i}]", index, num_prices) for i, record in enumerate(records))
     return Node(first, last, index, tree)
 
 
-def _tree(value: Any, what: str, num_prices: int) -> Tree:
-    return tuple(_record(record, f"{what}[{i}]", num_prices) for i, record in enumerate(items(value, what)))
-
-
-def _record(value: Any, what: str, num_prices: int) -> Branch | Dead | Placement | Refuted:
+def _record(value: Any, what: str, prices: int, num_prices: int) -> Record:
+    """Read a record; `prices` are those of the node."""
     if type(value) is dict and "dead" in value:
-        return Dead(_numbers(fields(value, what, ("dead",))["dead"], f"{what}: dead"))
+        _numbers(fields(value, what, ("dead",))["dead"], f"{what}: dead")
+        return Refuted(prices)
     if type(value) is dict and "class" in value:
         return _placement(fields(value, what, ("class", "prices", "waits", "workers")), what, num_prices)
     if type(value) is dict and "prices" in value:
@@ -130,7 +132,7 @@ def _record(value: Any, what: str, num_prices: int) -> Branch | Dead | Placement
     branch = fields(value, what, ("worker", "patterns"))
     worker = whole(branch["worker"], f"{what}: worker", least=0)
     patterns = tuple(_pattern(one, f"{what}: a pattern") for one in items(branch["patterns"], f"{what}: patterns"))
-    return Branch(worker, patterns)
+    return Branch(worker, prices, patterns)
 
 
 def _placement(value: dict[str, Any], what: str, num_prices: int) -> Placement:

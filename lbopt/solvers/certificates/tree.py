@@ -1,54 +1,72 @@
-"""Walk a tree of decisions: every way to go on is either a child or impossible, and every leaf is dead.
+"""Walk a tree of decisions: who takes a request of a class, or a whole pattern, or that all that is left waits.
 
-Let B_g be the best profit of worker g (or a number above it; the same one everywhere), D = sum of all B_g and of
-n_k * price_k over the classes. For an assignment that admits T tokens with all loads within the envelope, the loss
-B_g - profit of the pattern of g is at least 0, and
+A *case* is a decision in which some requests have been placed: fewer copies, and workers with fewer slots and less
+room. It is of the same kind as the whole, so any prices bound the tokens that it can admit,
 
-    sum of all losses + sum over the classes of price_k * (copies of k that wait) = D - scale * T.
+    scale * T  <=  D = scale * (tokens placed) + sum_k (copies left of k) * price_k + sum_g B_g,
 
-The second sum is at least 0 (forced classes cannot wait, all other prices are at least 0), so an assignment with
-T >= needed loses at most budget = D - scale * needed. A branch on worker g is complete if every pattern of g that can
-be filled with the copies that the branches above have left, and that loses at most what they have left of the budget,
-is among its children. Children that lose too much or lack copies are harmless: nothing below them is asked for.
+B_g being the best profit of worker g in the case, or a number above it. A case is refuted where a worker has no
+patterns left, or where D less the least price of the requests that wait is below scale * needed: how many wait is known
+(copies left less slots left, none of them forced), and they cost at least what that many of the cheapest do.
 
-A leaf is dead if more forced copies are left than the undecided workers have slots, or if the least losses of some
-undecided workers, each with the copies left, and the price of what will wait add up to more than the budget left. How
-many copies will wait is known, (those left) - (undecided slots), none of them forced; they cost at least as much as
-that many of the cheapest. Where every worker is decided, this is the whole truth about one assignment, so a tree exists
-for every true bound.
+A placement of class k under prices splits a case: all copies of k that are left wait, or worker g takes one, for some
+g. Together these cover the case (they may overlap). By the same inequality a way needs no subtree where
+
+    g takes one:   D - B_g + (profit of k) + (best profit of one slot fewer in a room that is smaller by v_k)
+    all wait:      D - (copies left of k) * price_k
+
+is below scale * needed; all other ways have to be among the children. Forced copies cannot wait. A branch splits a case
+by the whole pattern of worker g, and every pattern that loses at most D - scale * needed has to be among its children.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from lbopt.exceptions import CertificateError
 from lbopt.solvers.allowance import spend
-from lbopt.solvers.certificates.pattern_list import PatternList
-from lbopt.solvers.certificates.patterns import Found, Patterns
-from lbopt.solvers.certificates.priced_body import Branch, Dead, Pattern, Tree
+from lbopt.solvers.certificates.best_profits import Place, best_profits, refined
+from lbopt.solvers.certificates.patterns import Patterns
+from lbopt.solvers.certificates.priced_body import Branch, Pattern, Placement, Refuted, Tree
 from lbopt.solvers.certificates.profits import BestProfits
-from lbopt.solvers.certificates.step import extreme_total
+from lbopt.solvers.certificates.step import SizeClasses, extreme_total
 
-#: Partial patterns that may be kept for one worker of one tree: a few hundred megabytes.
+#: Partial patterns that may be kept for one worker of one branch: a few hundred megabytes.
 _PATIENCE = 1_000_000
 
-#: The budget of a part of the tree that no assignment reaches.
-_IMPOSSIBLE = -1
 
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is left after some placements: copies of each class, {worker: (slots, room)}, and the tokens placed."""
 
-@dataclass(slots=True)
-class _Level:
-    """A branch on the way down: its worker, its children, the next of them, the budget before any was chosen."""
+    left: tuple[int, ...]
+    workers: dict[int, Place]
+    placed: int
 
-    worker: int
-    patterns: tuple[Pattern, ...]
-    budget: int
-    following: int = 0
-    taken: list[tuple[int, int]] = field(default_factory=list)  # copies that the present child uses
+    def with_one(self, g: int, k: int, size: int) -> Case | None:
+        """Return the case in which worker g takes one request of class k; None where it cannot."""
+        slots, room = self.workers.get(g, (0, 0))
+        if not slots or room < size or not self.left[k]:
+            return None
+        left = (*self.left[:k], self.left[k] - 1, *self.left[k + 1 :])
+        workers = {**self.workers, g: (slots - 1, room - size)}
+        if slots == 1:
+            del workers[g]
+        return Case(left, workers, self.placed + size)
+
+    def with_pattern(self, g: int, pattern: Pattern, sizes: tuple[int, ...]) -> Case | None:
+        """Return the case in which worker g takes a whole pattern; None where it cannot."""
+        case: Case | None = self
+        for k in pattern:
+            case = None if case is None else case.with_one(g, k, sizes[k])
+        return case
+
+    def without(self, k: int) -> Case:
+        """Return the case in which all that is left of class k waits."""
+        return Case((*self.left[:k], 0, *self.left[k + 1 :]), self.workers, self.placed)
 
 
 class TreeWalk:
@@ -56,149 +74,184 @@ class TreeWalk:
 
     Parameters
     ----------
-    table
-        Profits under the prices of the node.
+    classes, scale
+        The size classes, and units of price per token.
+    vectors
+        The price vectors, {class: price}.
     workers
         {worker: (free slots, room)} of all open workers.
-    best
-        {worker: B_g}.
-    budget
-        What an assignment may lose, at the root; not negative.
+    needed
+        What an assignment admits at least, if it is to be cheaper than the bound.
     """
 
     def __init__(
-        self, table: BestProfits, workers: dict[int, tuple[int, int]], best: dict[int, int], budget: int
+        self,
+        classes: SizeClasses,
+        scale: int,
+        vectors: tuple[dict[int, int], ...],
+        workers: dict[int, Place],
+        needed: int,
     ) -> None:
-        self._table, self._workers, self._best, self._budget = table, workers, best, budget
-        # Copies of each class that are left, exactly and as an array; no pattern can tell 2**62 of them from more.
-        self._left = list(table.classes.counts)
-        self._left_array = np.array([min(n, 2**62) for n in self._left], dtype=np.int64)
-        self._lists: dict[tuple[int, int], PatternList] = {}
+        self._classes, self._scale, self._vectors, self._needed = classes, scale, vectors, needed
+        self._root = Case(classes.counts, workers, 0)
 
     def check(self, tree: Tree) -> None:
-        """Return if the tree proves that nothing fits into the budget.
+        """Return if the tree proves that no assignment admits what is needed.
 
         Raises
         ------
         CertificateError
             Naming the record that does not hold.
         """
-        path: list[_Level] = []
-        decided: set[int] = set()
-        budget = self._budget
+        cases: list[Case | None] = [self._root]  # None: impossible, so there is nothing to prove below
         for number, record in enumerate(tree):
-            spend(20)
-            if number and not path:
+            if not cases:
                 raise CertificateError(f"the tree is complete after {number} records, but it has {len(tree)}")
-            if isinstance(record, Dead):
-                self._check_dead(record, decided, budget, number)
-            elif isinstance(record, Branch):
-                self._check_branch(record, decided, budget, number)
-                decided.add(record.worker)
-                path.append(_Level(record.worker, record.patterns, budget))
+            case = cases.pop()
+            spend(100)
+            if isinstance(record, Refuted):
+                if case is not None:
+                    self._check_refuted(case, record, number)
+            elif isinstance(record, Placement):
+                cases += reversed(self._placed(case, record, number))
             else:
-                raise CertificateError(f"record {number} of a tree of patterns decides on a single request")
-            budget = self._descend(path, decided)
-        if path or not tree:
-            missing = f"a child of the branch on worker {path[-1].worker}" if path else "its root"
-            raise CertificateError(f"the tree ends after {len(tree)} records, before {missing}")
+                cases += reversed(self._decided(case, record, number))
+        if cases:
+            raise CertificateError(f"the tree ends after {len(tree)} records, and {len(cases)} cases are open")
 
-    def _descend(self, path: list[_Level], decided: set[int]) -> int:
-        """Leave the present child, go up past finished branches and enter the next child; return its budget."""
-        while path:
-            level = path[-1]
-            self._take(level.taken, -1)
-            level.taken = []
-            if level.following < len(level.patterns):
-                pattern = level.patterns[level.following]
-                level.following += 1
-                return self._enter(level, pattern)
-            decided.discard(level.worker)
-            path.pop()
-        return _IMPOSSIBLE
-
-    def _enter(self, level: _Level, pattern: Pattern) -> int:
-        """Take the copies of a child and return the budget below it."""
-        room = self._workers[level.worker][1]
-        taken = [(k, pattern.count(k)) for k in set(pattern)]
-        fits = sum(self._table.classes.sizes[k] for k in pattern) <= room
-        if not fits or any(self._left[k] < copies for k, copies in taken):
-            return _IMPOSSIBLE
-        self._take(taken, 1)
-        level.taken = taken
-        profit = sum(self._table.own[k] for k in pattern)
-        return level.budget - (self._best[level.worker] - profit)
-
-    # ------------------------------------------------------------------ records
-
-    def _check_dead(self, leaf: Dead, decided: set[int], budget: int, number: int) -> None:
-        if len(set(leaf.workers)) < len(leaf.workers):
-            raise CertificateError(f"record {number} of the tree names a worker twice: {list(leaf.workers[:8])}")
-        for g in leaf.workers:
-            self._demand_undecided(g, decided, number)
-        if budget < 0:
-            return
-        lost = 0
-        for g in leaf.workers:
-            least = next(self._available(g, budget - lost), None)
-            if least is None:
-                return
-            lost += self._best[g] - least.profit
-        waiting = self._waiting_price(decided)
-        if waiting is not None and lost + waiting <= budget:
+    def _check_refuted(self, case: Case, record: Refuted, number: int) -> None:
+        view = _View(self, case, record.prices)
+        if view.spare >= view.waiting:
             raise CertificateError(
-                f"record {number} of the tree calls workers {list(leaf.workers[:8])} dead, but together they may lose "
-                f"as little as {lost}, requests may wait at a price of {waiting}, and the budget left is {budget}"
+                f"record {number} of the tree calls a case refuted, but by prices {record.prices} up to "
+                f"{self._needed + (view.spare - view.waiting) // self._scale} tokens are possible, and "
+                f"{self._needed} are needed"
             )
 
-    def _waiting_price(self, decided: set[int]) -> int | None:
-        """Return the least price of what waits in the end; None if not all forced copies can be admitted."""
-        undecided = sum(slots for g, (slots, _) in self._workers.items() if g not in decided)
-        classes = list(zip(self._table.classes.forced, self._table.prices, self._left, strict=True))
-        free = undecided - sum(left for forced, _, left in classes if forced)
-        if free < 0:
-            return None
-        may_wait = [(price, left) for forced, price, left in classes if not forced]
-        return extreme_total(may_wait, sum(left for _, left in may_wait) - free, largest=False)
-
-    def _check_branch(self, branch: Branch, decided: set[int], budget: int, number: int) -> None:
-        g = branch.worker
-        self._demand_undecided(g, decided, number)
-        slots = self._workers[g][0]
-        for pattern in branch.patterns:
-            if len(pattern) != slots or (pattern and pattern[0] >= len(self._left)):
+    def _decided(self, case: Case | None, record: Branch, number: int) -> list[Case | None]:
+        """Return the cases below a branch, whose patterns have to be all that worker g may take."""
+        g, children = record.worker, record.patterns
+        if case is None:
+            return [None] * len(children)
+        if g not in case.workers:
+            raise CertificateError(f"record {number} of the tree names worker {g}, which has no free slots here")
+        slots, sizes = case.workers[g][0], self._classes.sizes
+        for pattern in children:
+            if len(pattern) != slots or pattern[0] >= len(sizes):
                 raise CertificateError(
                     f"record {number} of the tree: {list(pattern[:8])} is no pattern of worker {g}, which takes "
-                    f"{slots} requests of the classes 0..{len(self._left) - 1}"
+                    f"{slots} requests of the classes 0..{len(sizes) - 1}"
                 )
-        children = set(branch.patterns)
-        for found in self._available(g, budget):
-            if found.pattern not in children:
+        view = _View(self, case, record.prices)
+        for pattern, lost in view.patterns(g) if view.spare >= 0 else ():
+            if pattern not in children:
                 raise CertificateError(
-                    f"record {number} of the tree: pattern {list(found.pattern[:8])} of worker {g} is missing; it "
-                    f"loses {self._best[g] - found.profit} of the budget {budget} that is left"
+                    f"record {number} of the tree: pattern {list(pattern[:8])} of worker {g} is missing; it loses "
+                    f"{lost} of the {view.spare} that may be lost"
                 )
+        return [case.with_pattern(g, pattern, sizes) for pattern in children]
 
-    def _demand_undecided(self, g: int, decided: set[int], number: int) -> None:
-        if g not in self._workers:
-            raise CertificateError(f"record {number} of the tree names worker {g}, which has no free slots here")
-        if g in decided:
-            raise CertificateError(f"record {number} of the tree names worker {g}, which is decided already")
+    def _placed(self, case: Case | None, record: Placement, number: int) -> list[Case | None]:
+        k = record.kind
+        if k >= len(self._classes):
+            raise CertificateError(
+                f"record {number} of the tree places class {k}, but there are only {len(self._classes)} classes"
+            )
+        if len(set(record.workers)) < len(record.workers):
+            raise CertificateError(f"record {number} of the tree names a worker twice: {list(record.workers[:8])}")
+        if case is None:
+            return [None] * (len(record.workers) + record.waits)
+        view = _View(self, case, record.prices)
+        if view.spare >= 0:
+            if not record.waits and not self._classes.forced[k] and view.lost_waiting(k) <= view.spare:
+                raise CertificateError(
+                    f"record {number} of the tree leaves out that all of class {k} waits, which loses "
+                    f"{view.lost_waiting(k)} of the {view.spare} that may be lost"
+                )
+            named = set(record.workers)
+            for g, lost in view.lost_placing(k).items():
+                if g not in named and lost <= view.spare:
+                    raise CertificateError(
+                        f"record {number} of the tree leaves out that worker {g} takes a request of class {k}, which "
+                        f"loses {lost} of the {view.spare} that may be lost"
+                    )
+        waiting = case.without(k) if not self._classes.forced[k] or not case.left[k] else None
+        size = self._classes.sizes[k]
+        return ([waiting] if record.waits else []) + [case.with_one(g, k, size) for g in record.workers]
 
-    # ------------------------------------------------------------------ patterns
 
-    def _available(self, g: int, budget: int) -> Iterator[Found]:
-        """Yield the patterns of worker g that lose at most `budget` and can be filled, those that lose least first."""
-        if budget < 0:
+class _View:
+    """What prices say about a case; `spare` is D - scale * needed, -1 where nothing is possible at all.
+
+    `waiting` is what those that wait cost at least.
+    """
+
+    def __init__(self, walk: TreeWalk, case: Case, index: int) -> None:
+        self._case, classes, vector = case, walk._classes, walk._vectors[index]
+        there = [k for k, n in enumerate(case.left) if n]
+        self._name = {k: i for i, k in enumerate(there)}
+        kinds = [(classes.sizes[k], case.left[k]) for k in there]
+        self._lightest = {
+            c: extreme_total(kinds, c, largest=False) for c in range(1 + max(dict(case.workers.values()), default=0))
+        }
+        self.spare = -1
+        self.waiting = 0
+        copies, free = sum(n for _, n in kinds), sum(c for c, _ in case.workers.values())
+        forced = sum(case.left[k] for k in there if classes.forced[k])
+        if not forced <= free <= copies or any(room < self._lightest[c] for c, room in case.workers.values()):
             return
-        place = self._workers[g]
-        if place not in self._lists:
-            least = self._best[g] - self._budget
-            self._lists[place] = PatternList(Patterns(self._table, *place, least, _PATIENCE), place[0])
-        yield from self._lists[place].available(self._left_array, self._best[g] - budget)
+        reach: dict[int, int] = {}
+        for slots, room in case.workers.values():
+            for c in (slots, slots - 1):
+                if c:
+                    reach[c] = max(reach.get(c, 0), room)
+        left = SizeClasses(
+            tuple(size for size, _ in kinds), tuple(classes.forced[k] for k in there), tuple(n for _, n in kinds)
+        )
+        self._table = BestProfits(left, [vector.get(k, 0) for k in there], walk._scale, reach)
+        fixed = walk._scale * (case.placed - walk._needed)
+        fixed += sum(n * price for n, price in zip(left.counts, self._table.prices, strict=True))
+        self._places = {g: (c, self._table.clipped(c, room)) for g, (c, room) in case.workers.items()}
+        self._best, self.spare = refined(
+            self._table, self._places, best_profits(self._table, set(self._places.values())), fixed
+        )
+        may_wait = [
+            (price, n) for price, n, must in zip(self._table.prices, left.counts, left.forced, strict=True) if not must
+        ]
+        self.waiting = extreme_total(may_wait, copies - free, largest=False)
 
-    def _take(self, taken: list[tuple[int, int]], sign: int) -> None:
-        """Take copies of classes away (sign 1) or put them back (sign -1)."""
-        for k, copies in taken:
-            self._left[k] -= sign * copies
-            self._left_array[k] -= sign * copies
+    def patterns(self, g: int) -> Iterator[tuple[Pattern, int]]:
+        """Yield the patterns of worker g that lose no more than may be lost, and what they lose."""
+        place, there = self._places[g], list(self._name)
+        found = Patterns(self._table, *place, self._best[place] - self.spare, _PATIENCE)
+        number = 0
+        while (one := found[number]) is not None:
+            if all(copies <= self._table.classes.counts[k] for k, copies in one.needs):
+                yield tuple(there[k] for k in one.pattern), self._best[place] - one.profit
+            number += 1
+
+    def lost_waiting(self, k: int) -> int:
+        """Return what is lost at least where all that is left of class k waits."""
+        return self._case.left[k] * self._table.prices[self._name[k]] if k in self._name else 0
+
+    def lost_placing(self, k: int) -> dict[int, int]:
+        """Return {worker: what is lost at least} where it takes a request of class k, for those that can."""
+        if k not in self._name:
+            return {}
+        i, table = self._name[k], self._table
+        size, profit = table.classes.sizes[i], table.own[i]
+        lost: dict[int, int] = {}
+        for slots in {slots for slots, _ in self._case.workers.values()}:
+            workers = [
+                g
+                for g, (c, room) in self._case.workers.items()
+                if c == slots and room - size >= self._lightest[slots - 1]
+            ]
+            rooms = [self._case.workers[g][1] - size for g in workers]
+            if slots > 1:
+                rooms = [table.clipped(slots - 1, room) for room in rooms]
+                rest = table.upper(slots - 1, np.array(rooms, dtype=table.kind)).tolist()
+            else:
+                rest = [0] * len(rooms)
+            lost |= {g: self._best[self._places[g]] - profit - more for g, more in zip(workers, rest, strict=True)}
+        return lost

@@ -15,15 +15,6 @@ def _spots(tree, place=()):
             yield from _spots(child, (*place, one))
 
 
-def _leaves(tree, place=()):
-    who, what = tree
-    if who == "dead":
-        yield place
-    else:
-        for one, child in what.items():
-            yield from _leaves(child, (*place, one))
-
-
 def _at(tree, place):
     for one in place:
         tree = tree[1][one]
@@ -105,14 +96,6 @@ def cut_short(nested, rng, naive):
     return _edit(nested, rng, _spots, lambda who, what: ("dead", list(naive.open)))
 
 
-def fewer_dead(nested, rng, naive):
-    return _edit(nested, rng, _leaves, lambda who, what: (who, what[1:]) if what else None)
-
-
-def more_dead(nested, rng, naive):
-    return _edit(nested, rng, _leaves, lambda who, what: (who, [*what, rng.randrange(len(naive.loads) + 1)]))
-
-
 def no_tree(nested, rng, naive):
     node = _tree_node(nested, rng)
     if node is None:
@@ -179,8 +162,6 @@ MUTATIONS = (
     swap_subtrees,
     other_worker,
     cut_short,
-    fewer_dead,
-    more_dead,
     no_tree,
     change_price,
     change_scale,

@@ -125,17 +125,18 @@ def holds(problem, nested):
 
 
 def _follow(view, tree, left, undecided, budget):
-    """Whether the tree closes; `left` is None where no assignment goes, and then only the form counts."""
+    """Whether the tree closes; `left` is None where no assignment goes, and then only the form of records counts."""
     who, what = tree
     if who == "dead":
-        good = len(set(what)) == len(what) and set(what) <= set(undecided)
-        return good and (left is None or budget < 0 or view.is_dead(what, undecided, left, budget))
-    if who not in undecided:
+        return left is None or budget < 0 or view.is_dead(undecided, undecided, left, budget)
+    if left is not None and who not in undecided:
         return False
-    if any(len(one) != view.naive.slots[who] or max(one) >= len(view.naive.classes) for one in what):
+    if left is not None and any(
+        len(one) != view.naive.slots[who] or max(one) >= len(view.naive.classes) for one in what
+    ):
         return False
     others = [other for other in undecided if other != who]
-    if left is not None and budget >= 0 and not set(view.viable(who, left, budget)) <= set(what):
+    if left is not None and not set(view.viable(who, left, budget - view.lost(others, left))) <= set(what):
         return False
     for one, child in what.items():
         rest = None if left is None else [n - one.count(k) for k, n in enumerate(left)]

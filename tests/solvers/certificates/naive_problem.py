@@ -136,3 +136,12 @@ class View:
                 return True
             lost += min(losses)
         return lost > budget
+
+    def lost(self, workers, left):
+        """What these workers lose at least with the requests that are left; without end where one has no pattern."""
+        everything = float("inf")
+        return sum(
+            min(self.best[g] - self.profit[one] for one in found) if found else everything
+            for g in workers
+            for found in [self.viable(g, left, everything)]
+        )

@@ -6,9 +6,9 @@ from itertools import combinations
 import pytest
 
 from lbopt.exceptions import CertificateError
-from lbopt.solvers.certificates.placements import Case, PlacementWalk
 from lbopt.solvers.certificates.priced_body import Placement, Refuted
 from lbopt.solvers.certificates.step import SizeClasses
+from lbopt.solvers.certificates.tree import Case, TreeWalk
 
 #: Prices that cost nothing, and prices under which a forced request that waits refutes a case.
 FREE, FORCED = 0, 1
@@ -27,7 +27,7 @@ class Little:
 
     def walk(self, needed, scale=1):
         forced = {k: -1000 for k, must in enumerate(self.classes.forced) if must}
-        return PlacementWalk(self.classes, scale, ({}, forced), self.workers, needed)
+        return TreeWalk(self.classes, scale, ({}, forced), self.workers, needed)
 
     def most(self, left=None, workers=None):
         """The most tokens that can be admitted with every slot filled and nothing forced waiting; None = impossible."""
@@ -130,7 +130,9 @@ def test_a_case_is_refuted_where_all_workers_by_themselves_bring_too_little():
             max((sum(one) for one in combinations(requests, slots) if sum(one) <= room), default=None)
             for slots, room in little.workers.values()
         ]
-        if None in alone:
+        slots = sum(slots for slots, _ in little.workers.values())
+        forced = sum(n for n, must in zip(little.classes.counts, little.classes.forced, strict=True) if must)
+        if None in alone or not forced <= slots <= len(requests):
             assert holds(little.walk(0), [Refuted(FREE)])
         else:
             bounds += 1
@@ -159,7 +161,7 @@ def test_what_may_be_left_out_is_what_loses_too_much(waits):
     classes = SizeClasses((4, 9), (False, False), (1, 1))
 
     def walk(needed):
-        return PlacementWalk(classes, 1, ({}, {1: 1}), {0: (1, 9)}, needed)
+        return TreeWalk(classes, 1, ({}, {1: 1}), {0: (1, 9)}, needed)
 
     placed = (Placement(1, 1, waits, (0,)), *([Refuted(0)] if waits else []), Refuted(0))
     assert not holds(walk(9), placed)  # it is possible: the worker takes the request of 9

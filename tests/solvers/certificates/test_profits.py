@@ -9,7 +9,6 @@ import pytest
 
 from lbopt.exceptions import CertificateError
 from lbopt.solvers.certificates import best_profits, cardinality_table, profits
-from lbopt.solvers.certificates.pattern_list import PatternList
 from lbopt.solvers.certificates.patterns import Patterns
 from lbopt.solvers.certificates.profits import BestProfits
 from lbopt.solvers.certificates.step import SizeClasses, extreme_total
@@ -112,24 +111,7 @@ def test_patterns_in_order(mode, factor):
         assert {one.pattern for one in found} == {pattern for _, pattern in truth}
         assert all(dict(one.needs) == {k: one.pattern.count(k) for k in one.pattern} for one in found)
         listed += len(found)
-        left = [rng.randint(0, n) for n in classes.counts]
-        enough = rng.choice(truth)[0] if truth else 0
-        wanted = {p for profit, p in truth if profit >= enough and all(p.count(k) <= left[k] for k in p)}
-        some = PatternList(Patterns(table, count, room, least, 10**6), count)
-        for _ in range(2):
-            assert {one.pattern for one in some.available(np.array(left), enough)} == wanted
     assert listed > 5 * SEEDS[factor]
-
-
-def test_long_lists_are_read_in_blocks():
-    classes = SizeClasses(tuple(range(40)), (False,) * 40, (2,) * 40)
-    table = BestProfits(classes, [0] * 40, 1, {3: 100})
-    some = PatternList(Patterns(table, 3, 100, None, 10**6), 3)
-    left = np.array([0, 1, 2, 0] * 10)
-    truth = {p for profit, p in every_pattern(classes, 3, 100, table.own) if profit >= 60}
-    truth = {p for p in truth if all(p.count(k) <= left[k] for k in p)}
-    assert len(truth) > 500
-    assert {one.pattern for one in some.available(left, 60)} == truth
 
 
 def test_patience_ends():

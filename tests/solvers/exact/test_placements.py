@@ -248,9 +248,8 @@ def test_what_a_tree_of_placements_must_not_do():
     assert "names a worker twice" in refusal([{**waits, "workers": [0, 0]}, leaf, leaf])
     assert "there are only 3 classes" in refusal([{**waits, "class": 9}, leaf, leaf])
     assert "cases are open" in refusal([{**waits, "waits": True}])
-    assert "decides on a whole pattern" in refusal([{**waits, "waits": True}, {"dead": []}])
-    patterns = [[2, 2], [2, 1], [2, 0], [1, 0]]
-    assert "decides on a single request" in refusal([{"worker": 0, "patterns": patterns}, leaf])
+    assert "is no pattern of worker 0" in refusal([{"worker": 0, "patterns": [[2]]}, leaf])
+    assert "of worker 0 is missing" in refusal([{"worker": 0, "patterns": [[2, 1]]}, leaf])
     assert "waits is 1" in refusal([{**waits, "waits": 1}])
     assert "prices is 5" in refusal([{"prices": 5}])
 
