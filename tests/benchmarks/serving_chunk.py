@@ -13,7 +13,6 @@ from types import SimpleNamespace
 
 from lbopt.serving.http_wire import Wire
 from lbopt.serving.router.ask import Ask
-from lbopt.serving.router.breaker import Breaker, Rest
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.fleet_file import WorkerAddress, fleet_of
 from lbopt.serving.router.flow import Flow
@@ -61,7 +60,7 @@ async def one_round(chunks):
     await asyncio.sleep(0)
     wire.data_received(HEAD)
     await asking
-    endpoint = Endpoint(WorkerAddress(worker.name, "http://127.0.0.1:1"), worker, Breaker(3), Rest(0.05, 2.0), None)
+    endpoint = Endpoint(WorkerAddress(worker.name, "http://127.0.0.1:1"), worker, router.options)
     attempt = Attempt(router, job, endpoint, SimpleNamespace(transport=client))
     pouring = loop.create_task(attempt._pour(wire, Flow(router, job, endpoint, tracker.attempt)))
     await asyncio.sleep(0)

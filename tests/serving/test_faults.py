@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 from serving.engines import Engine, becomes, fleet, is_empty, run, stream
 
-from lbopt.serving.router.breaker import Breaker, delay
+from lbopt.serving.router.endpoint import Breaker, delay
 
 
 @pytest.mark.parametrize("fault", ["reset", 503, 502, 429])

@@ -8,7 +8,7 @@ import json
 import pytest
 from serving.engines import ROUTE_TOKEN, Engine, becomes, fleet, is_empty, plan_for, run, stream
 
-from lbopt.serving.router.breaker import Rest, asked_rest
+from lbopt.serving.router.endpoint import Rest, asked_rest
 from lbopt.serving.router.estimate import PromptEstimate
 from lbopt.serving.router.fleet_file import fleet_of
 from lbopt.serving.state import Health
@@ -262,7 +262,7 @@ def test_a_rest_ends_and_the_last_worker_never_rests():
             assert not router.fleet.resting(other), "the last one"
             await becomes(lambda: mirror.health is Health.UP)
             assert router.fleet.resting(mirror)
-            router.worker_down(router.endpoints[other])
+            router.down(router.endpoints[other])
             assert mirror.health is Health.UP
             status, data = await running
             assert (status, data[-14:]) == (200, DONE)

@@ -13,7 +13,6 @@ gateway may say what the prompt did to them (`experts`), and a key by which requ
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 from typing import Any
 
@@ -23,37 +22,12 @@ from lbopt.exceptions import InputError
 from lbopt.files import shown
 from lbopt.serving.router.answers import as_json, refuse
 from lbopt.serving.router.ask import Ask
-from lbopt.serving.router.handlers import ROUTER, closed
+from lbopt.serving.router.handlers import ROUTER, document, enter
 from lbopt.serving.router.job import ADVICE, SAID, Job, Stop
-from lbopt.serving.router.service import Refusal, Router
 from lbopt.serving.usage import MOST_TOKENS, count_of
 
 ADVISED = web.AppKey("advised", dict[str, Job])
-_LARGEST = 2**16
 _MOST_BYTES = 4 * MOST_TOKENS
-
-
-async def document(request: web.Request) -> dict[str, Any]:
-    """Return the small JSON object that a request brings.
-
-    Raises
-    ------
-    InputError
-        Where it is none.
-    TimeoutError
-        Where it takes too long to arrive.
-    """
-    async with asyncio.timeout(request.app[ROUTER].options.body_seconds):
-        text = await request.content.read(_LARGEST)
-        while not request.content.at_eof() and len(text) < _LARGEST:
-            text += await request.content.read(_LARGEST)
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"the body is not valid JSON: {error}") from None
-    if not isinstance(data, dict):
-        raise InputError(f"the body is {shown(data)}; expected a JSON object")
-    return data
 
 
 def _asked(data: dict[str, Any]) -> Ask:
@@ -73,31 +47,14 @@ def _asked(data: dict[str, Any]) -> Ask:
     return Ask(model, True, count, True, False, None, {})
 
 
-def _closed(request: web.Request) -> web.Response | None:
-    """Return the refusal of one who is no gateway."""
-    options = request.app[ROUTER].options
-    return closed(request, {"route": options.route_token, "admin": options.admin_token})
-
-
 async def route(request: web.Request) -> web.Response:
     """Decide where a request goes: waits in the pool for a place, and answers with the worker."""
-    if (refused := _closed(request)) is not None:
-        return refused
-    router = request.app[ROUTER]
-    try:
-        data = await document(request)
-        ask = _asked(data)
-    except InputError as error:
-        return refuse(400, str(error), "invalid_request_error")
-    except TimeoutError:
-        return refuse(408, "the body took longer than body_seconds to arrive", "timeout")
+    enter(request, "route", "admin")
+    router, data = request.app[ROUTER], await document(request)
+    ask = _asked(data)
     if router.signatures is not None:
         ask.experts = router.signatures.of_gateway(data, router.model_of(ask.model))
-    try:
-        job = router.admit(ask, b"", ADVICE, {}, chat=False)
-    except Refusal as refusal:
-        router.metrics.refused[refusal.why] += 1
-        return refusal.answer
+    job = router.admit(ask, b"", ADVICE, {}, chat=False)
     router.fleet.prefilled(job.tracker, router.now())
     router.dispatcher.wake()
     job.reason = Stop.EXPIRED
@@ -147,25 +104,19 @@ def _forget(app: web.Application, job: Job) -> None:
 
 async def report(request: web.Request) -> web.Response:
     """Take in what a gateway tells of a request: tokens that were made, prompt tokens, and how it ended."""
-    if (refused := _closed(request)) is not None:
-        return refused
-    router: Router = request.app[ROUTER]
+    enter(request, "route", "admin")
+    router = request.app[ROUTER]
     job = request.app[ADVISED].get(request.match_info["id"])
     if job is None:
-        return refuse(404, "there is no such request; it may have ended", "invalid_request_error")
-    try:
-        data = await document(request)
-        tokens, prompt, ending = data.get("tokens", 0), data.get("prompt_tokens"), data.get("ending")
-        if count_of(tokens) is None:
-            raise InputError(f"tokens is {shown(tokens)}; expected how many were made since the last report")
-        if prompt is not None and not count_of(prompt):
-            raise InputError(f"prompt_tokens is {shown(prompt)}; expected what the engine counted")
-        if ending not in (None, "finished", "cancelled", "failed"):
-            raise InputError(f"ending is {shown(ending)}; expected finished, cancelled or failed")
-    except InputError as error:
-        return refuse(400, str(error), "invalid_request_error")
-    except TimeoutError:
-        return refuse(408, "the body took longer than body_seconds to arrive", "timeout")
+        return refuse(404, "there is no such request; it may have ended")
+    data = await document(request)
+    tokens, prompt, ending = data.get("tokens", 0), data.get("prompt_tokens"), data.get("ending")
+    if count_of(tokens) is None:
+        raise InputError(f"tokens is {shown(tokens)}; expected how many were made since the last report")
+    if prompt is not None and not count_of(prompt):
+        raise InputError(f"prompt_tokens is {shown(prompt)}; expected what the engine counted")
+    if ending not in (None, "finished", "cancelled", "failed"):
+        raise InputError(f"ending is {shown(ending)}; expected finished, cancelled or failed")
     attempt, now = job.tracker.attempt, router.now()
     job.reported_at = now
     if prompt is not None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 from aiohttp import web
 
+#: `type` of an error that the client made.
+INVALID = "invalid_request_error"
+
 
 def refuse(
-    status: int, message: str, kind: str, *, code: str | None = None, retry_after: float | None = None
+    status: int, message: str, kind: str = INVALID, *, code: str | None = None, retry_after: float | None = None
 ) -> web.Response:
     """Return an error.
 
@@ -20,7 +24,7 @@ def refuse(
     message
         One sentence.
     kind
-        `type` of the error, such as "invalid_request_error".
+        `type` of the error.
     code
         `code` of the error.
     retry_after
@@ -31,11 +35,33 @@ def refuse(
     return web.Response(status=status, text=json.dumps(body), content_type="application/json", headers=headers)
 
 
-def over_budget() -> web.Response:
-    """Return the refusal of a request whose bytes have no room."""
-    return refuse(503, "requests and answers hold held_bytes already", "overloaded", retry_after=2)
-
-
 def as_json(data: object, status: int = 200) -> web.Response:
     """Return plain data as JSON."""
     return web.Response(status=status, text=json.dumps(data), content_type="application/json")
+
+
+class Refusal(Exception):
+    """A request that is not taken, with the answer to its client.
+
+    Parameters
+    ----------
+    why
+        By which it is counted; "" = it is not.
+    status, message, kind, more
+        Of the answer, see `refuse`.
+    """
+
+    def __init__(self, why: str, status: int, message: str, kind: str = INVALID, **more: Any) -> None:
+        super().__init__(why)
+        self.answer = refuse(status, message, kind, **more)
+        self.why = why
+
+
+def over_budget() -> Refusal:
+    """Return the refusal of a request whose bytes have no room."""
+    return Refusal("held_bytes", 503, "requests and answers hold held_bytes already", "overloaded", retry_after=2)
+
+
+def slow_body(why: str = "") -> Refusal:
+    """Return the refusal of a request whose body does not come."""
+    return Refusal(why, 408, "the body took longer than body_seconds to arrive", "timeout")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from lbopt.serving.router.answers import refuse
-from lbopt.serving.router.breaker import delay
+from lbopt.serving.router.endpoint import delay
 from lbopt.serving.router.forward import Attempt, ClientGone, Result, end_with_error
 from lbopt.serving.router.job import SAID, Job, Stop
 from lbopt.serving.state import Stage

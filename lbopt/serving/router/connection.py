@@ -193,7 +193,7 @@ class ClientConnection(web.RequestHandler):
         if status >= 500:
             answer = refuse(status, "the router failed to answer the request", "internal_error")
         else:
-            answer = refuse(status, f"the request is not valid HTTP: {_first_line(message)}", "invalid_request_error")
+            answer = refuse(status, f"the request is not valid HTTP: {_first_line(message)}")
         answer.force_close()
         return answer
 

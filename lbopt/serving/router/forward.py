@@ -17,11 +17,10 @@ from aiohttp import web
 from lbopt.serving.http_client import request_head
 from lbopt.serving.http_wire import Head, Wire
 from lbopt.serving.router.answer_fields import read_answer
-from lbopt.serving.router.answers import over_budget, refuse
+from lbopt.serving.router.answers import refuse
 from lbopt.serving.router.ask import with_field
-from lbopt.serving.router.breaker import asked_rest
 from lbopt.serving.router.budget import OverBudgetError
-from lbopt.serving.router.endpoint import Endpoint
+from lbopt.serving.router.endpoint import Endpoint, asked_rest
 from lbopt.serving.router.events import error_event
 from lbopt.serving.router.flow import Flow
 from lbopt.serving.router.job import Job
@@ -171,7 +170,7 @@ class Attempt:
             The status that would have said so; 0 = that of the head does.
         """
         router, job, status = self._router, self._job, status or head.status
-        self.why = f"worker {self._endpoint.address.name} {why}"
+        self.why = f"{self._endpoint.called} {why}"
         job.tried[self._endpoint.mirror] = asked_rest(head.get("retry-after"), head.get("date"))
         if job.begun is not None or not router.may_retry(job):
             return False
@@ -179,10 +178,15 @@ class Attempt:
             return False
         return status in _LATER or router.finds_untried(job)
 
+    def _taken(self) -> None:
+        """Note that the engine took the request."""
+        self._router.taken(self._endpoint, self._job.tried)
+        self._job.tried.clear()
+
     def _fault(self, why: str) -> Result:
         """Note a fault of the engine or of the connection to it."""
         router, job = self._router, self._job
-        self.why = f"worker {self._endpoint.address.name} {why}"
+        self.why = f"{self._endpoint.called} {why}"
         job.tried[self._endpoint.mirror] = 0.0
         router.note_fault(self._endpoint)
         return Result.AGAIN if job.begun is None else Result.BROKEN
@@ -197,7 +201,7 @@ class Attempt:
             router.failed(job)
             return Result.ANSWERED
         if head.status == 200 and b'"choices"' in body:
-            router.taken(job, self._endpoint)
+            self._taken()
             self._read_usage(body)
             router.finished(job, self._attempt)
         else:
@@ -234,12 +238,10 @@ class Attempt:
                 try:
                     share.take(len(chunk))
                 except OverBudgetError:
-                    router.metrics.refused["held_bytes"] += 1
-                    self.answer = over_budget()
+                    self.answer = router.over_budget()
                     return None
                 if share.held > _LARGEST_ANSWER:
-                    name = self._endpoint.address.name
-                    self.why = f"worker {name} sent an answer of more than {_LARGEST_ANSWER:,} bytes"
+                    self.why = f"{self._endpoint.called} sent an answer of more than {_LARGEST_ANSWER:,} bytes"
                     self.answer = refuse(502, self.why, "upstream_error")
                     return None
             if job.share is not None:
@@ -274,7 +276,7 @@ class Attempt:
                     if answer is None:
                         answer = await self._begin(head)
                         if not flow.counter.error:
-                            router.taken(job, self._endpoint)
+                            self._taken()
                     await self._write(answer, data)
                 if flow.is_over:
                     break
@@ -385,7 +387,7 @@ class Attempt:
 
     def _recomputed(self) -> Result:
         """Let a request that the engine pre-empted wait in the pool again."""
-        self.why = f"worker {self._endpoint.address.name} pre-empted the request"
+        self.why = f"{self._endpoint.called} pre-empted the request"
         self._router.recomputed(self._job, self._attempt)
         return Result.RECOMPUTED
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import json
 import logging
 from contextlib import nullcontext
 from typing import Any
@@ -12,19 +13,22 @@ import msgspec
 from aiohttp import web
 
 from lbopt.exceptions import InputError
-from lbopt.serving.router.answers import as_json, over_budget, refuse
+from lbopt.files import shown
+from lbopt.serving.router.answers import Refusal, as_json, over_budget, refuse, slow_body
 from lbopt.serving.router.ask import Ask, read_ask
 from lbopt.serving.router.budget import OverBudgetError, Share
 from lbopt.serving.router.connection import ClientConnection
 from lbopt.serving.router.forward import headers_for_engine
 from lbopt.serving.router.job import Job
-from lbopt.serving.router.service import Refusal, Router
+from lbopt.serving.router.service import Router
 
 _log = logging.getLogger(__name__)
 
 #: Bytes of a body above which it is read beside the event loop, and above which one waits for the other.
 _LARGE = 2**17
 _HUGE = 2**20
+#: Bytes of the JSON of gateways and operators.
+_LARGEST = 2**16
 #: The fields of which a prompt is made.
 _OF_PROMPT = ("prompt", "messages", "tools", "functions")
 
@@ -41,14 +45,52 @@ def allowed(request: web.Request, key: str | None) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), f"Bearer {key}".encode())
 
 
-def closed(request: web.Request, tokens: dict[str, str | None]) -> web.Response | None:
-    """Return the refusal of one who brings none of a door's tokens, which are given by what they are called."""
-    known = {name: token for name, token in tokens.items() if token is not None}
-    if not known:
-        return refuse(403, f"no {' or '.join(tokens)} token is set: this door is closed", "permission_error")
-    if not any(allowed(request, token) for token in known.values()):
-        return refuse(401, f"the {' or '.join(tokens)} token is missing or wrong", "permission_error")
-    return None
+def enter(request: web.Request, *names: str) -> None:
+    """Refuse one who brings none of an endpoint's tokens, which are named; where none is set, it is closed.
+
+    Raises
+    ------
+    Refusal
+        With 401 or 403.
+    """
+    options, called = request.app[ROUTER].options, " or ".join(names)
+    tokens = [token for name in names if (token := getattr(options, f"{name}_token")) is not None]
+    if not tokens:
+        raise Refusal("", 403, f"no {called} token is set: this door is closed", "permission_error")
+    if not any(allowed(request, token) for token in tokens):
+        raise Refusal("", 401, f"the {called} token is missing or wrong", "permission_error")
+
+
+def enter_as_client(request: web.Request, why: str = "") -> None:
+    """Refuse one who does not bring the key of clients, where there is one."""
+    if not allowed(request, request.app[ROUTER].options.api_key):
+        raise Refusal(why, 401, "the API key is missing or wrong", code="invalid_api_key")
+
+
+async def document(request: web.Request) -> dict[str, Any]:
+    """Return the small JSON object that a request brings.
+
+    Raises
+    ------
+    InputError
+        Where it is none.
+    Refusal
+        Where it takes too long to arrive.
+    """
+    text = b""
+    try:
+        async with asyncio.timeout(request.app[ROUTER].options.body_seconds):
+            while not request.content.at_eof() and len(text) < _LARGEST:
+                text += await request.content.read(_LARGEST)
+    except TimeoutError:
+        raise slow_body() from None
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the body is not valid JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise InputError(f"the body is {shown(data)}; expected a JSON object")
+    return data
 
 
 async def completions(request: web.Request) -> web.StreamResponse:
@@ -63,25 +105,17 @@ async def chat_completions(request: web.Request) -> web.StreamResponse:
 
 async def models(request: web.Request) -> web.StreamResponse:
     """List the models."""
-    router = request.app[ROUTER]
-    if not allowed(request, router.options.api_key):
-        return refuse(401, "the API key is missing or wrong", "invalid_request_error", code="invalid_api_key")
-    data = [{"id": name, "object": "model", "created": 0, "owned_by": "lbopt"} for name in router.models]
+    enter_as_client(request)
+    models = request.app[ROUTER].models
+    data = [{"id": name, "object": "model", "created": 0, "owned_by": "lbopt"} for name in models]
     return as_json({"object": "list", "data": data})
 
 
 async def _answer(request: web.Request, *, chat: bool) -> web.StreamResponse:
+    enter_as_client(request, "key")
     router = request.app[ROUTER]
-    options = router.options
-    if not allowed(request, options.api_key):
-        router.metrics.refused["key"] += 1
-        return refuse(401, "the API key is missing or wrong", "invalid_request_error", code="invalid_api_key")
     with router.budget.share() as share:
-        try:
-            job = await _admitted(request, share, chat=chat)
-        except Refusal as refusal:
-            router.metrics.refused[refusal.why] += 1
-            return refusal.answer
+        job = await _admitted(request, share, chat=chat)
         return await router.carrier.carry(job, request)
 
 
@@ -99,12 +133,11 @@ async def _admitted(request: web.Request, share: Share, *, chat: bool) -> Job:
             body = await _body(request, share)
         ask = await _read(request.app, body, chat=chat)
     except TimeoutError:
-        message = "the body took longer than body_seconds to arrive"
-        raise Refusal(refuse(408, message, "timeout"), "slow_body") from None
+        raise slow_body("slow_body") from None
     except OverBudgetError:
-        raise Refusal(over_budget(), "held_bytes") from None
+        raise over_budget() from None
     except InputError as error:
-        raise Refusal(refuse(400, str(error), "invalid_request_error"), "body") from None
+        raise Refusal("body", 400, str(error)) from None
     if router.signatures is not None:
         prompt = _prompt_of(ask)
         ask.experts = router.signatures.of_request(request.headers, prompt, router.model_of(ask.model), chat=chat)
@@ -129,8 +162,7 @@ async def _body(request: web.Request, share: Share) -> bytes:
                 break
         else:
             return b"".join(parts)
-    message = f"the body has more than {most:,} bytes"
-    raise Refusal(refuse(413, message, "invalid_request_error", code="request_too_large"), "body_bytes")
+    raise Refusal("body_bytes", 413, f"the body has more than {most:,} bytes", code="request_too_large")
 
 
 def _unfit(request: web.Request) -> str | None:
@@ -179,14 +211,20 @@ async def sentences(request: web.Request, handler: web.Handler) -> web.StreamRes
     assert isinstance(connection, ClientConnection)
     refused = connection.begin(request)
     if refused is None and request.body_exists and (why := _unfit(request)) is not None:
-        refused = refuse(415, why, "invalid_request_error")
+        refused = refuse(415, why)
     try:
         answer: web.StreamResponse = await handler(request) if refused is None else refused
         if connection.is_spare:
             answer.force_close()
         return answer
+    except Refusal as refusal:
+        if refusal.why:
+            request.app[ROUTER].metrics.refused[refusal.why] += 1
+        return refusal.answer
+    except InputError as error:
+        return refuse(400, str(error))
     except web.HTTPException as error:
-        return refuse(error.status, f"{request.method} {error.reason}".lower(), "invalid_request_error")
+        return refuse(error.status, f"{request.method} {error.reason}".lower())
     except (ConnectionError, asyncio.CancelledError):
         raise
     except Exception as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 from lbopt.serving.router.ask import Ask
 from lbopt.serving.router.budget import Share
-from lbopt.serving.state import RequestTracker, WorkerMirror
+from lbopt.serving.state import Engine, RequestTracker, WorkerMirror
 
 #: The path of requests that a gateway forwards itself.
 ADVICE = "/route"
@@ -100,7 +100,7 @@ class Job:
         self.write_began = 0.0
         self.reported_at = 0.0  # when a gateway last reported of it
         self.heard_at = 0.0  # when the engine was last heard; 0 = nobody waits for it
-        self.tried: dict[WorkerMirror, float] = {}  # workers that did not take it, and their Retry-After, s
+        self.tried: dict[Engine, float] = {}  # those that did not take it, and their Retry-After, s
         self.placed: asyncio.Future[WorkerMirror] = asyncio.get_running_loop().create_future()
         tracker.payload = self
 

@@ -16,7 +16,7 @@ from lbopt.serving.http_client import Wires, request_head
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.scrape import LARGEST_SCRAPE, Reading, of_rank, read_metrics
-from lbopt.serving.state import Health
+from lbopt.serving.state import Health, Prefiller, WorkerMirror
 from lbopt.serving.usage import count_of
 
 if TYPE_CHECKING:
@@ -66,31 +66,37 @@ class Poller:
         for worker, endpoint in list(router.endpoints.items()):
             if endpoint.retired and worker.bound == 0 and worker not in worker.group.workers:
                 del router.endpoints[worker]  # it was removed, and has ended what it had
-                continue
-            if not endpoint.address.url:  # its gateway says whether it is there
-                if worker.health is Health.DOWN and not endpoint.retired:
-                    router.worker_up(endpoint)
-                continue
+            elif endpoint.address.url:
+                by_url.setdefault(endpoint.address.url, []).append(endpoint)
+            else:
+                self._note(endpoint, {})  # its gateway says whether it is there
+        for endpoint in () if router.prefill is None else router.prefill.endpoints:
             by_url.setdefault(endpoint.address.url, []).append(endpoint)
-        looks = [self._look(url, endpoints) for url, endpoints in by_url.items()]
+        await asyncio.gather(*(self._look(url, endpoints) for url, endpoints in by_url.items()))
         if router.prefill is not None:
-            looks.append(router.prefill.read_budgets())
-        await asyncio.gather(*looks)
+            router.prefill.room.set()
 
     async def _look(self, url: str, endpoints: list[Endpoint]) -> None:
         readings = await self.readings(url)
-        router, now = self._router, self._router.now()
         for endpoint in endpoints:
-            mirror = endpoint.mirror
-            if readings is None:
-                endpoint.breaker.fail(now)
-                if endpoint.breaker.is_open(endpoint.last_heard) and mirror.health is not Health.DOWN:
-                    router.worker_down(endpoint)
-                continue
+            self._note(endpoint, readings)
+
+    def _note(self, endpoint: Endpoint, readings: dict[int | None, Reading] | None) -> None:
+        """Note what an engine said, or that it gave no answer."""
+        router, mirror = self._router, endpoint.mirror
+        if readings is None:
+            endpoint.breaker.fail(router.now())
+            if endpoint.breaker.is_open(endpoint.last_heard) and mirror.health is not Health.DOWN:
+                router.down(endpoint)
+        else:
             endpoint.breaker.succeed()
             if mirror.health is Health.DOWN and not endpoint.retired:
-                router.worker_up(endpoint)
-            self._reconcile(endpoint, of_rank(readings, endpoint.address.rank), now)
+                router.up(endpoint)
+        reading = of_rank(readings or {}, endpoint.address.rank)
+        if isinstance(mirror, Prefiller):
+            mirror.read(reading.share)
+        elif readings is not None:
+            _reconcile(endpoint, mirror, reading, router.now())
 
     async def readings(self, url: str) -> dict[int | None, Reading] | None:
         """Return what an engine's metrics say; None where it gives no answer at all."""
@@ -108,15 +114,6 @@ class Poller:
         request = request_head(url, path, {}, 0, "GET")
         head, data = await self._wires.fetch(url, request, seconds=options.poll_timeout, most=LARGEST_SCRAPE)
         return head.status, data
-
-    def _reconcile(self, endpoint: Endpoint, reading: Reading, now: float) -> None:
-        """Note by how much the mirror differs from what the engine says."""
-        mirror = endpoint.mirror
-        if reading.running is not None:
-            endpoint.read_at = now
-            endpoint.drift_requests = reading.running + (reading.waiting or 0) - mirror.bound
-        if reading.share is not None and endpoint.kv_capacity is not None:
-            endpoint.drift_tokens = round(reading.share * endpoint.kv_capacity) - mirror.load
 
     async def tokenize(self, job: Job) -> int | None:
         """Ask an engine of the job's model for the tokens of its prompt; None where none can say."""
@@ -138,3 +135,12 @@ class Poller:
             return count_of(_read_count(data).count) or None if head.status == 200 else None
         except (OSError, msgspec.DecodeError, RecursionError):
             return None
+
+
+def _reconcile(endpoint: Endpoint, mirror: WorkerMirror, reading: Reading, now: float) -> None:
+    """Note by how much the mirror of a worker differs from what the engine says."""
+    if reading.running is not None:
+        endpoint.read_at = now
+        endpoint.drift_requests = reading.running + (reading.waiting or 0) - mirror.bound
+    if reading.share is not None and endpoint.kv_capacity is not None:
+        endpoint.drift_tokens = round(reading.share * endpoint.kv_capacity) - mirror.load

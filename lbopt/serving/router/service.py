@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from aiohttp import web
@@ -18,9 +18,8 @@ from lbopt.model import Trace
 from lbopt.serving.http_client import Wires
 from lbopt.serving.record.prefixes import hasher_of
 from lbopt.serving.record.writer import DecisionRecord
-from lbopt.serving.router.answers import refuse
+from lbopt.serving.router.answers import Refusal, over_budget
 from lbopt.serving.router.ask import Ask
-from lbopt.serving.router.breaker import Breaker, Rest
 from lbopt.serving.router.budget import Budget
 from lbopt.serving.router.carry import Carrier
 from lbopt.serving.router.continuation import continued
@@ -39,18 +38,9 @@ from lbopt.serving.router.shadow import Shadow
 from lbopt.serving.router.signatures import signatures_of
 from lbopt.serving.router.step_ends import StepEnds
 from lbopt.serving.rule import LiveRule
-from lbopt.serving.state import FleetState, Health, RequestTracker, WorkerMirror
+from lbopt.serving.state import Engine, FleetState, Health, RequestTracker, WorkerMirror
 
 _log = logging.getLogger(__name__)
-
-
-class Refusal(Exception):
-    """A request that is not taken, with the answer to its client."""
-
-    def __init__(self, answer: web.Response, why: str) -> None:
-        super().__init__(why)
-        self.answer = answer
-        self.why = why
 
 
 class Router:
@@ -207,73 +197,101 @@ class Router:
         """Return the time of the event loop, s."""
         return self._clock()
 
-    # -- workers
+    # -- engines
 
-    def add_worker(self, group: str, address: WorkerAddress) -> Endpoint:
+    def add_worker(self, group: str, address: WorkerAddress) -> WorkerMirror:
         """Add a worker; it takes requests from the first answer to a look at its health."""
         plan = self.groups[group]
         mirror = self.fleet.worker_up(group, address.name, plan.slots)
         self.fleet.down(mirror, 0.0)
-        options = self.options
-        rest = Rest(options.retry_seconds, options.retry_cap)
-        endpoint = Endpoint(address, mirror, Breaker(options.failures), rest, plan.kv_capacity)
-        mirror.payload = endpoint
-        self.endpoints[mirror] = endpoint
-        return endpoint
+        self.endpoints[mirror] = Endpoint(address, mirror, self.options, plan.kv_capacity)
+        return mirror
 
-    def worker_up(self, endpoint: Endpoint) -> None:
-        """Let a worker take requests."""
+    def up(self, endpoint: Endpoint) -> None:
+        """Let an engine take requests."""
         mirror = endpoint.mirror
-        self.fleet.worker_up(mirror.group.name, mirror.name, mirror.slots)
-        _log.info("worker %s is up", mirror.name)
-        self.dispatcher.wake()
+        if isinstance(mirror, WorkerMirror):
+            self.fleet.worker_up(mirror.group.name, mirror.name, mirror.slots)
+            _log.info("worker %s is up", mirror.name)
+        else:
+            mirror.health = Health.UP
+        self.wake()
 
-    def worker_down(self, endpoint: Endpoint) -> None:
-        """Take a worker out: what it had not begun is placed again, what it had begun ends with an error."""
+    def wake(self) -> None:
+        """Let those go on who wait for room, in the pool or before it."""
+        self.dispatcher.wake()
+        if self.prefill is not None:
+            self.prefill.room.set()
+
+    def down(self, endpoint: Endpoint) -> None:
+        """Take an engine out: what a worker had not begun is placed again, what it had begun ends with an error."""
         mirror = endpoint.mirror
-        _log.warning("worker %s is down", mirror.name)
-        held = [t.payload for t in (*mirror.running.values(), *mirror.queue.values()) if isinstance(t.payload, Job)]
-        self.fleet.down(mirror, self.now())
-        for job in held:
-            if job.path == ADVICE:
-                self.failed(job)  # nobody is here to be told of another place
-            elif not job.tracker.has_ended:
-                job.renew()
-            job.stop(Stop.DOWN)
-        if not self.has_worker(mirror.group.pool.model):
-            for other in [w for group in mirror.group.pool.groups for w in group.workers]:
-                self._rested(self.endpoints[other])  # there is nobody else now
-        self.dispatcher.wake()
+        _log.warning("%s is down", endpoint.called)
+        if isinstance(mirror, WorkerMirror):
+            held = [t.payload for t in (*mirror.running.values(), *mirror.queue.values()) if isinstance(t.payload, Job)]
+            self.fleet.down(mirror, self.now())
+            for job in held:
+                if job.path == ADVICE:
+                    self.failed(job)  # its gateway cannot be told of another place
+                elif not job.tracker.has_ended:
+                    job.renew()
+                job.stop(Stop.DOWN)
+        else:
+            mirror.health = Health.DOWN
+        self.finds_more(mirror.peers, ())
+        self.wake()
 
-    def remove_worker(self, endpoint: Endpoint) -> None:
-        """Let a worker end what it has, and then be gone."""
-        endpoint.retired = True
-        self.fleet.draining(endpoint.mirror, leave=True)
+    def retire(self, worker: WorkerMirror, *, leave: bool) -> None:
+        """Let a worker end what it has, and then be gone with `leave`."""
+        self.endpoints[worker].retired = True
+        self.fleet.draining(worker, leave=leave)
 
     def note_fault(self, endpoint: Endpoint) -> None:
         """Note that an engine gave no answer."""
         endpoint.breaker.fail(self.now())
         if endpoint.breaker.is_open(endpoint.last_heard) and endpoint.mirror.is_open:
-            self.worker_down(endpoint)
+            self.down(endpoint)
 
-    def taken(self, job: Job, endpoint: Endpoint) -> None:
-        """Note that an engine took a request: those that refused it before are to blame, and rest."""
-        for worker, asked in job.tried.items():
-            refuser = self.endpoints.get(worker)
-            if refuser is not None and refuser is not endpoint:
-                self.let_rest(refuser, asked)
-        job.tried.clear()
+    def taken(self, endpoint: Endpoint, tried: Mapping[Engine, float]) -> None:
+        """Note that an engine took a request: those that refused it before are to blame, and rest.
+
+        Parameters
+        ----------
+        endpoint
+            Who took it.
+        tried
+            Who refused it, and the seconds for which each asked to be left alone.
+        """
+        for mirror, asked in tried.items():
+            if mirror is not endpoint.mirror:
+                self.let_rest(mirror.payload, asked)
 
     def let_rest(self, endpoint: Endpoint, asked: float = 0.0) -> None:
         """Give an engine no new request for a while: it refused what another takes, or broke off a stream."""
         if self.fleet.resting(endpoint.mirror):
             seconds = endpoint.rest.refuse(asked)
-            _log.info("worker %s refuses or breaks off, and rests for %.3g s", endpoint.mirror.name, seconds)
+            _log.info("%s refuses or breaks off, and rests for %.3g s", endpoint.called, seconds)
             asyncio.get_running_loop().call_later(seconds, self._rested, endpoint)
 
     def _rested(self, endpoint: Endpoint) -> None:
         if endpoint.mirror.health is Health.RESTING:
-            self.worker_up(endpoint)
+            self.up(endpoint)
+
+    def finds_more(self, peers: Sequence[Engine], tried: Collection[Engine]) -> bool:
+        """Return whether an engine takes more that has not refused a request; where none does, who rests is woken.
+
+        Parameters
+        ----------
+        peers
+            The engines of its model.
+        tried
+            Those that refused it.
+        """
+        untried = [mirror for mirror in peers if mirror not in tried]
+        if not any(mirror.takes_more for mirror in untried):
+            for mirror in untried:
+                self._rested(mirror.payload)
+        return any(mirror.takes_more for mirror in untried)
 
     # -- a request
 
@@ -299,23 +317,21 @@ class Router:
         name, model = ask.model, self.model_of(ask.model)
         if model is None:
             message = f"the model '{name or ''}' does not exist; /v1/models lists those that do"
-            raise Refusal(refuse(404, message[:300], "invalid_request_error", code="model_not_found"), "model")
+            raise Refusal("model", 404, message[:300], code="model_not_found")
         is_advised = any(group.advised for group in self.plan.groups if group.model == model)
         if is_advised != (path == ADVICE):
             what = "is not advised: send its requests to /v1" if path == ADVICE else "is advised: a gateway forwards it"
-            message = f"the model '{model[:200]}' {what}"
-            raise Refusal(refuse(404, message, "invalid_request_error", code="model_not_found"), "model")
+            raise Refusal("model", 404, f"the model '{model[:200]}' {what}", code="model_not_found")
         if self.is_draining or not self.dispatcher.is_ready:
             what = "the router ends" if self.is_draining else "the router is not ready yet"
-            raise Refusal(refuse(503, what, "overloaded", retry_after=2), "not_ready")
+            raise Refusal("not_ready", 503, what, "overloaded", retry_after=2)
         if not self.has_worker(model):
-            raise Refusal(refuse(503, "no worker of this model is up", "overloaded", retry_after=2), "no_worker")
+            raise Refusal("no_worker", 503, "no worker of this model is up", "overloaded", retry_after=2)
         if len(self.fleet.live) >= self.options.max_waiting:  # else no more can wait
             waiting = self.num_waiting - sum(group.free_slots for group in self.fleet.pools[model].groups)
             if waiting >= self.options.max_waiting:  # beyond those who will have a slot in a moment
-                seconds = self.metrics.seconds_to_place(waiting)
-                message = f"{waiting} requests wait already"
-                raise Refusal(refuse(429, message, "overloaded", code="queue_full", retry_after=seconds), "queue_full")
+                seconds, message = self.metrics.seconds_to_place(waiting), f"{waiting} requests wait already"
+                raise Refusal("queue_full", 429, message, "overloaded", code="queue_full", retry_after=seconds)
         exact = ask.exact and not chat
         tokens = max(1, ask.units) if exact else self.estimates[model].tokens(ask.units)
         tracker = self.fleet.arrived(model, tokens, self.now())
@@ -340,13 +356,9 @@ class Router:
         return job.retries < self.options.retries and not self.is_draining
 
     def finds_untried(self, job: Job) -> bool:
-        """Return whether a worker takes requests that has not refused this one; where none does, who rests is woken."""
-        groups = job.tracker.pool.groups
-        untried = [worker for group in groups for worker in group.workers if worker not in job.tried]
-        if not any(worker.is_open for worker in untried):
-            for worker in untried:
-                self._rested(self.endpoints[worker])
-        return any(worker.is_open for worker in untried)
+        """Return whether a worker takes requests that has not refused this one, see `finds_more`."""
+        workers = [worker for group in job.tracker.pool.groups for worker in group.workers]
+        return self.finds_more(workers, job.tried)
 
     def counted(self, job: Job, prompt: int, *, learns: bool = True) -> None:
         """Take in the prompt tokens that an engine counted; the estimate of others learns from what came from there."""
@@ -399,6 +411,12 @@ class Router:
         self.dispatcher.wake()
 
     # -- beside requests
+
+    def over_budget(self) -> web.Response:
+        """Count and return the refusal of a request for whose answer there is no room."""
+        refusal = over_budget()
+        self.metrics.refused[refusal.why] += 1
+        return refusal.answer
 
     def _look(self, sight: Any, decision: Any, rule: str, stages: Any) -> None:
         self.metrics.note_decision(stages)

@@ -3,7 +3,7 @@
 from lbopt.serving.state.fleet import FleetState
 from lbopt.serving.state.group import BarrierGroup, Dispatch, Sight
 from lbopt.serving.state.pool import Pool
-from lbopt.serving.state.prefiller import Prefiller
+from lbopt.serving.state.prefiller import Engine, Prefiller
 from lbopt.serving.state.request import Ending, RequestTracker, Stage
 from lbopt.serving.state.worker import Health, WorkerMirror
 
@@ -11,6 +11,7 @@ __all__ = [
     "BarrierGroup",
     "Dispatch",
     "Ending",
+    "Engine",
     "FleetState",
     "Health",
     "Pool",

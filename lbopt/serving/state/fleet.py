@@ -16,13 +16,13 @@ Source: BalanceRoute (arXiv 2605.06113), section 5 and appendix D.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 import numpy as np
 
 from lbopt.serving.state.group import BarrierGroup
 from lbopt.serving.state.pool import Pool
-from lbopt.serving.state.prefiller import Prefiller
+from lbopt.serving.state.prefiller import Engine, Prefiller
 from lbopt.serving.state.request import Ending, RequestTracker, Stage
 from lbopt.serving.state.worker import Health, WorkerMirror
 
@@ -44,6 +44,7 @@ class FleetState:
         self.pools: dict[str, Pool] = {}
         self.groups: dict[str, BarrierGroup] = {}
         self.prefillers: dict[str, Prefiller] = {}
+        self._by_model: defaultdict[str, list[Prefiller]] = defaultdict(list)
         self.live: dict[int, RequestTracker] = {}
         self.endings: Counter[Ending] = Counter()
         self.arrivals = 0
@@ -82,12 +83,11 @@ class FleetState:
         worker.leaving = worker.leaving or leave
         self._remove_if_done(worker)
 
-    def resting(self, worker: WorkerMirror) -> bool:
-        """Let a worker take nothing new for now; False for the last one of its pool that does, which goes on."""
-        others = (other for group in worker.group.pool.groups for other in group.workers if other is not worker)
-        if not worker.is_open or not any(other.is_open for other in others):
+    def resting(self, engine: Engine) -> bool:
+        """Let an engine take nothing new for now; False for the last one of its model that does, which goes on."""
+        if not engine.is_open or not any(other.is_open for other in engine.peers if other is not engine):
             return False
-        worker.health = Health.RESTING
+        engine.health = Health.RESTING
         return True
 
     def down(self, worker: WorkerMirror, at: float) -> tuple[list[RequestTracker], list[RequestTracker]]:
@@ -110,9 +110,17 @@ class FleetState:
         self._remove_if_done(worker)
         return returned, failed
 
-    def add_prefiller(self, name: str, threshold: float, most: int | None = None) -> Prefiller:
-        """Add a prefill instance, see `Prefiller`."""
-        self.prefillers[name] = Prefiller(name, threshold, most)
+    def add_prefiller(self, name: str, threshold: float, most: int | None = None, *, model: str = "") -> Prefiller:
+        """Add a prefill instance.
+
+        Parameters
+        ----------
+        name, threshold, most
+            As of `Prefiller`.
+        model
+            Whose prompts it computes.
+        """
+        self.prefillers[name] = Prefiller(name, threshold, most, self._by_model[model])
         return self.prefillers[name]
 
     # -- a request, from arrival to its end

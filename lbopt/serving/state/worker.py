@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lbopt.kernels.routing.codes import BLOCK
 from lbopt.serving.state.request import RequestTracker, Stage
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Health(StrEnum):
-    """Whether a worker takes requests."""
+    """Whether an engine, a worker or a prefiller, takes requests."""
 
     UP = "up"
     RESTING = "resting"  #: it refused what others take; it ends what it has, and is up again in a moment
@@ -68,12 +68,22 @@ class WorkerMirror:
         self.bound = 0  # requests, running and queued
         self.prompts_bound = 0  # their prompt tokens
         self.blocks_bound = 0  # their prompts in blocks of 16 tokens
-        self.payload: object = None
+        self.payload: Any = None  # how it is reached; nothing here reads it
 
     @property
     def is_open(self) -> bool:
         """Whether new requests may be bound to it."""
         return self.health is Health.UP
+
+    @property
+    def takes_more(self) -> bool:
+        """Whether it takes a request now, into a slot or behind others."""
+        return self.is_open
+
+    @property
+    def peers(self) -> list[WorkerMirror]:
+        """The workers of its model, itself among them."""
+        return [worker for group in self.group.pool.groups for worker in group.workers]
 
     @property
     def free_slots(self) -> int:
