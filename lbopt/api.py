@@ -19,6 +19,7 @@ from lbopt.simulator import ceilings as ceilings_of
 from lbopt.simulator import simulate as run_policy
 from lbopt.spec import unknown
 from lbopt.studies.check import CheckOutcome
+from lbopt.studies.configuration import Config, from_words, refuse_unknown_words
 from lbopt.studies.cost import CostOutcome
 from lbopt.studies.gap import GapConfig, GapOutcome, run_gap
 from lbopt.studies.gap.config import DEFAULT_BEHAVIOURS, DEFAULT_POLICIES, with_training
@@ -28,7 +29,6 @@ from lbopt.studies.scenario import Scenario
 from lbopt.studies.simulation import SimulationConfig, policy_looking, run_simulation
 from lbopt.studies.training import training_for
 from lbopt.studies.training import with_training as scenario_with_training
-from lbopt.studies.words import Config, from_words, refuse_unknown_words
 
 if TYPE_CHECKING:
     import pandas as pd

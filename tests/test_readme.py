@@ -13,7 +13,7 @@ import typer
 from lbopt.cli import app
 from lbopt.policies import make_policy
 from lbopt.studies.prefill import PrefillConfig
-from lbopt.studies.scaling.config import REPLETE
+from lbopt.studies.scaling.cell import REPLETE
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "results").glob("*.md"))]

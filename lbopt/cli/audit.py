@@ -10,7 +10,7 @@ from lbopt.cli.from_config import parameters
 from lbopt.cli.study_verb import as_verb
 from lbopt.studies.audit import AuditConfig, run_audit
 from lbopt.studies.audit.study import STUDY
-from lbopt.studies.words import from_words
+from lbopt.studies.configuration import from_words
 
 if TYPE_CHECKING:
     from lbopt.studies.audit import AuditOutcome

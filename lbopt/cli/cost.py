@@ -11,10 +11,10 @@ from lbopt.cli.carry_out import carry_out
 from lbopt.cli.from_config import first_of, parameters
 from lbopt.cli.study_verb import as_verb
 from lbopt.exceptions import InputError
+from lbopt.studies.configuration import from_words
 from lbopt.studies.cost import CostConfig, parse_change, run_cost
 from lbopt.studies.cost.loads import LoadsAsked
 from lbopt.studies.cost.source import of_numbers
-from lbopt.studies.words import from_words
 
 if TYPE_CHECKING:
     from lbopt.studies.cost import CostOutcome

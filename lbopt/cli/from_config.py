@@ -1,8 +1,4 @@
-"""Options of the command line from the fields of a configuration; `lbopt.studies.words` makes one of their values.
-
-A field is an option where its annotation carries an `Option`. A field that is itself a configuration, as a scenario is,
-gives its own fields, but for those that `Without` names.
-"""
+"""Options of the command line, made of the fields of a configuration (`lbopt.studies.configuration`)."""
 
 from __future__ import annotations
 
@@ -13,8 +9,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
-from lbopt.studies.option import Option
-from lbopt.studies.words import fields_of, is_annotated, is_configuration
+from lbopt.studies.configuration import Option, fields_of, is_annotated, is_configuration
 
 
 def parameters(kind: type[Any], leave_out: frozenset[str] = frozenset()) -> dict[str, inspect.Parameter]:

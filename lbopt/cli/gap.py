@@ -14,9 +14,9 @@ from lbopt.cli.study_verb import option
 from lbopt.exceptions import InputError
 from lbopt.spec import unknown
 from lbopt.studies.batches import BatchesConfig
+from lbopt.studies.configuration import from_words
 from lbopt.studies.gap import GapConfig
 from lbopt.studies.gap.config import with_training
-from lbopt.studies.words import from_words
 
 SIDES = ("decode", "prefill")
 #: What `--help` shows, beside `--help` and `--help-all` themselves.

@@ -12,7 +12,7 @@ import typer
 from lbopt.cli.from_config import first_of, parameters
 from lbopt.cli.study_verb import as_verb
 from lbopt.serving.load.config import LoadConfig
-from lbopt.studies.words import from_words
+from lbopt.studies.configuration import from_words
 
 if TYPE_CHECKING:
     from lbopt.serving.load.result import LoadResult

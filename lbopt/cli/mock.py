@@ -13,7 +13,7 @@ from lbopt.cli.from_config import first_of, parameters
 from lbopt.cli.study_verb import as_verb, option
 from lbopt.serving.mock.setting import MockSetting
 from lbopt.spec import duration
-from lbopt.studies.words import from_words
+from lbopt.studies.configuration import from_words
 
 if TYPE_CHECKING:
     from lbopt.serving.mock.fleet import MockFleet

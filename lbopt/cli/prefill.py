@@ -7,9 +7,9 @@ from typing import Any
 from lbopt.cli.carry_out import carry_out
 from lbopt.cli.from_config import first_of, parameters
 from lbopt.cli.study_verb import as_verb
+from lbopt.studies.configuration import from_words
 from lbopt.studies.prefill import PrefillConfig
 from lbopt.studies.prefill.config import Instances
-from lbopt.studies.words import from_words
 
 
 def prefill(**given: Any) -> None:

@@ -10,8 +10,8 @@ from lbopt.cli import options, running
 from lbopt.cli.brief_help import HelpAll, brief
 from lbopt.cli.carry_out import carry_out
 from lbopt.cli.from_config import first_of, parameters, signature
+from lbopt.studies.configuration import from_words
 from lbopt.studies.registry import find_study
-from lbopt.studies.words import from_words
 
 #: A command with more options than this shows the first ones alone, and all of them by `--help-all`.
 MOST_SHOWN = 16

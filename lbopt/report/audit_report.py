@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from lbopt.report.audit_figures import draw_rules
 from lbopt.report.audit_page import audit_pictures, headline, render_audit_page
 from lbopt.report.audit_tables import audit_tables, rule_rows
-from lbopt.report.contents import Contents, Made
+from lbopt.report.contents import Made
+from lbopt.report.page import files_of
 from lbopt.report.study_report import StudyReport
 from lbopt.studies.audit import AuditOutcome
 
 
-def audit_contents(outcome: AuditOutcome, made: Made) -> Contents:
-    """Return report.html, audit.json, rules.csv and the pictures."""
+def audit_files(outcome: AuditOutcome, made: Made) -> dict[str, Any]:
+    """Return report.html, audit.json and the pictures."""
     pictures = audit_pictures(outcome)
-    files = {name: data for picture in pictures for name, data in picture.files.items()}
     page = render_audit_page(outcome, pictures, made.how, made.command)
-    return Contents(
-        tables={"rules": rule_rows(outcome) or None},
-        others={"audit.json": outcome.to_dict(), **files, "report.html": page},
-    )
+    return {"audit.json": outcome.to_dict(), **files_of(pictures), "report.html": page}
 
 
 def lead(outcome: AuditOutcome) -> list[str]:
@@ -31,7 +31,9 @@ def lead(outcome: AuditOutcome) -> list[str]:
 
 REPORT = StudyReport(
     tables=audit_tables,
-    contents=audit_contents,
+    csv={"rules": rule_rows},
+    others=audit_files,
+    draw=draw_rules,
     lead=lead,
     written="page",
     page="report.html",

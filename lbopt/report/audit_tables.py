@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from lbopt.report.numbers import fixed, milliseconds, share, tokens, whole
+from lbopt.numbers import fixed, milliseconds, share, tokens, whole
 from lbopt.studies.audit import AuditOutcome
 from lbopt.studies.audit.recommendation import saved_in_a_month
 from lbopt.studies.audit.rules import RuleRun

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from lbopt.report.batch_gap_figure import batch_gap_figure
+from lbopt.report.batch_gap_figure import batch_gap_figure, draw_batch_gaps
 from lbopt.report.batch_gap_tables import batch_gap_csv, batch_gap_tables, batches_csv
-from lbopt.report.contents import Contents, Made
 from lbopt.report.study_report import StudyReport
-from lbopt.studies.batches import BatchesOutcome, JudgedBatch
-
-
-def batch_gap_contents(outcome: BatchesOutcome, _made: Made) -> Contents:
-    """Return batches.csv, gap.csv, batches.jsonl and the picture of gaps."""
-    return Contents(
-        tables={"batches": batches_csv(outcome), "gap": batch_gap_csv(outcome)},
-        records={"batches": map(batch_record, outcome.judged)},
-        figures={"gaps": batch_gap_figure(outcome)},
-    )
+from lbopt.studies.batches import JudgedBatch
 
 
 def batch_record(one: JudgedBatch) -> dict[str, Any]:
@@ -41,4 +31,11 @@ def batch_record(one: JudgedBatch) -> dict[str, Any]:
     }
 
 
-REPORT = StudyReport(tables=batch_gap_tables, contents=batch_gap_contents, written="tables, batches and picture")
+REPORT = StudyReport(
+    tables=batch_gap_tables,
+    csv={"gap": batch_gap_csv, "batches": batches_csv},
+    records={"batches": lambda outcome: map(batch_record, outcome.judged)},
+    figures=lambda outcome: {"gaps": batch_gap_figure(outcome)},
+    draw=draw_batch_gaps,
+    written="tables, batches and picture",
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.studies.batches import BatchesOutcome, BatchGap
 from lbopt.studies.batches.outcome import ALL
 from lbopt.table import Table

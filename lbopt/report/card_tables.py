@@ -9,7 +9,7 @@ from matplotlib.ticker import EngFormatter
 from lbopt.hardware import DeviceCard, ModelCard, Quantity
 from lbopt.hardware.cards import ARCHITECTURE, CONSTANTS
 from lbopt.hardware.cards.model import QUANTITIES
-from lbopt.report.numbers import UNKNOWN
+from lbopt.numbers import UNKNOWN
 from lbopt.table import Table
 
 _ORIGIN = {"documents": "from documents", "measurement": "measured"}

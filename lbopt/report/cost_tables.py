@@ -7,7 +7,7 @@ from dataclasses import asdict
 from math import floor, hypot, isnan, log10
 from typing import Any
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.studies.cost import LEVEL, NEXT_STEP, CostOutcome, DeviceCost, LoadPoint, PointCost
 from lbopt.studies.cost.config import CHARGE_NAMES
 from lbopt.studies.cost.device_law import AUDITED, CALIBRATED, PUBLISHED, SIMULATED

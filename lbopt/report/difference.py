@@ -8,6 +8,7 @@ from typing import Any
 
 from lbopt.files import csv_table, parse_json, read_bytes, read_text
 from lbopt.report.folder import without_nan
+from lbopt.report.study_report import report_of
 from lbopt.studies.study import Study
 
 #: Entries of `run.json` that say how a run went and not what it found.
@@ -45,7 +46,7 @@ def folder_difference(study: Study, old: Path, new: Path) -> str | None:
     """
     pictures = any(old.glob("*.png"))
     names = {path.name for folder in (old, new) for path in folder.iterdir() if path.is_file()}
-    first = [f"{name}.csv" for name in study.tables]
+    first = [f"{name}.csv" for name in report_of(study.name).csv]
     tables = [name for name in first if name in names] + sorted(
         name for name in names if name.endswith(".csv") and name not in first
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from matplotlib import rc_context
@@ -18,6 +18,7 @@ from lbopt.statistics import MeanOverSeeds
 #: Okabe and Ito's palette, told apart by colour-blind readers too; beyond eight lines the dash changes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 DASHES = ("-", "--", ":", "-.")
+MARKS = "osD^v<>P*X"
 #: For what is no result: zero lines, limits, what others printed.
 GREY = "#57606a"
 
@@ -29,6 +30,50 @@ def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Axes]:
         axes = figure.add_subplot()
     axes.grid(visible=True, alpha=0.25)
     return figure, axes
+
+
+def dress(axes: Axes) -> None:
+    """Give axes a faint grid, and no frame at the top and at the right."""
+    axes.grid(visible=True, alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def panel_each(
+    values: Sequence[Any], draw: Callable[[Axes, Any], None], label: str, columns: int, size: tuple[float, float]
+) -> Figure:
+    """Return a figure with a panel for each value, and one legend below.
+
+    Parameters
+    ----------
+    values
+        Numbers of workers, say.
+    draw
+        Draws the panel of a value.
+    label
+        Of the vertical axes, which all panels share.
+    columns
+        Panels of a row.
+    size
+        Width and height of the figure, inches.
+    """
+    figure, first = new_figure(*size)
+    grid = figure.add_gridspec(-(-len(values) // columns), columns)
+    for place, value in enumerate(values):
+        spec = grid[place // columns, place % columns]
+        axes = first if place == 0 else figure.add_subplot(spec, sharey=first)
+        axes.set_subplotspec(spec)
+        draw(axes, value)
+        if place % columns == 0:
+            axes.set_ylabel(label)
+    legend_of(figure, first, 4)
+    return figure
+
+
+def legend_of(figure: Figure, axes: Axes, most_columns: int) -> None:
+    """Put the legend of some axes below the whole figure."""
+    handles, labels = axes.get_legend_handles_labels()
+    columns = min(most_columns, len(labels))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
 
 
 def legend_below(axes: Axes, columns: int = 2, title: str | None = None) -> None:
@@ -86,8 +131,7 @@ def panels_of(
     first.set_subplotspec(grid[0, 0])
     panels = [[first if r == c == 0 else figure.add_subplot(grid[r, c]) for c in range(columns)] for r in range(rows)]
     for axes in (one for row in panels for one in row):
-        axes.grid(visible=True, alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+        dress(axes)
     return figure, panels
 
 
@@ -126,3 +170,8 @@ def error_line(
 def half_interval(value: MeanOverSeeds) -> float:
     """Return half the interval; NaN, which is not drawn, where there is none."""
     return math.nan if value.high is None else value.high - value.mean
+
+
+def marked_line(index: int) -> dict[str, Any]:
+    """Return the style of line number `index` with its mark."""
+    return {"marker": MARKS[index % len(MARKS)], "markersize": 4, **line_style(index)}

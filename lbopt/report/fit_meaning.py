@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.hardware.fit import Calibration, GroupCalibration, LawFit
-from lbopt.report.numbers import UNKNOWN
+from lbopt.numbers import UNKNOWN
 from lbopt.table import Table
 
 _NS_PER_TOKEN = 1000.0  # of ms per ktoken

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from lbopt.hardware.fit import Calibration, GroupCalibration, LawFit
 from lbopt.hardware.fit.calibration import FEWEST_ROWS
+from lbopt.numbers import UNKNOWN
 from lbopt.report.fit_meaning import meaning_table
-from lbopt.report.numbers import UNKNOWN
 from lbopt.table import Table
 
 _RULE = (

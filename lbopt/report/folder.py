@@ -98,9 +98,9 @@ def _put_in_place(partial: Path, folder: Path, format: str) -> None:
 
 
 def write_csv(path: Path, rows: Sequence[dict[str, object]]) -> None:
-    """Write rows with full precision; None and NaN become empty cells."""
+    """Write rows, at least one, with full precision; None and NaN become empty cells."""
     with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, fieldnames=list(rows[0]) if rows else ["empty"])
+        writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
         writer.writeheader()
         for row in rows:
             writer.writerow({name: "" if _missing(value) else value for name, value in row.items()})

@@ -6,7 +6,7 @@ import math
 from statistics import fmean
 from typing import Any
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.report.figures import new_figure
 from lbopt.report.gap_distribution import draw_gap_distribution
 from lbopt.report.gap_tables import gap_rows, gap_tables, long_run_tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.studies.gap import GapOutcome, PolicyGap
 from lbopt.studies.gap.decisions import ALL, summarise
 from lbopt.studies.gap.long_runs import compare

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from lbopt import numbers
 from lbopt.hindsight.interval import Ends
-from lbopt.report import numbers
 from lbopt.studies.hindsight import HindsightOutcome, RuleInHindsight
 from lbopt.table import Table
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lbopt import numbers
 from lbopt.instances.library import StoredRun
 from lbopt.instances.library.runs import MEASURES, RUN_KIND
-from lbopt.report import numbers
 from lbopt.table import Table
 
 

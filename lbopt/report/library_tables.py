@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lbopt import numbers
 from lbopt.instances.library import Entry
 from lbopt.instances.library.entry import CERTIFICATES, PROOFS
-from lbopt.report import numbers
 from lbopt.studies.library import Attempt
 from lbopt.table import Table
 

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from lbopt.report.contents import Contents, Made
-from lbopt.report.locality_figures import locality_figures
+from matplotlib.axes import Axes
+
+from lbopt.report.locality_figures import draw_routers, locality_figures
 from lbopt.report.locality_rows import constant_rows, law_rows, question_rows, run_rows, signature_rows
 from lbopt.report.locality_tables import locality_tables
 from lbopt.report.study_report import StudyReport
 from lbopt.studies.locality import LocalityOutcome
 
 
-def locality_contents(outcome: LocalityOutcome, _made: Made) -> Contents:
-    """Return claims.csv, runs.csv, signatures.csv, constants.csv, laws.csv and the pictures."""
-    rows = {"claims": question_rows(outcome), "runs": run_rows(outcome), "signatures": signature_rows(outcome)}
-    rows |= {"constants": constant_rows(outcome), "laws": law_rows(outcome)}
-    return Contents(
-        # nothing is printed of the barrier alone, and signatures are an item of their own: such a file is not written
-        tables={name: one or None for name, one in rows.items()},
-        figures=locality_figures(outcome),
-    )
+def draw_first_workload(outcome: LocalityOutcome, axes: Axes) -> None:
+    """Draw the change of the median latency against the rate, a line for each router, on the first workload."""
+    draw_routers(outcome, axes, next(iter(outcome.answers)), "p50")
+    axes.set_xlabel("requests/s")
+    axes.set_ylabel("change against round-robin (%)")
+    axes.legend(frameon=False)
 
 
-REPORT = StudyReport(tables=locality_tables, contents=locality_contents)
+REPORT = StudyReport(
+    tables=locality_tables,
+    csv={
+        "claims": question_rows,
+        "runs": run_rows,
+        "signatures": signature_rows,
+        "constants": constant_rows,
+        "laws": law_rows,
+    },
+    figures=locality_figures,
+    draw=draw_first_workload,
+)

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from lbopt import numbers
 from lbopt.locality import TRANSFORMS
-from lbopt.report import numbers
 from lbopt.statistics import MeanOverSeeds, over_seeds
 from lbopt.studies.locality import POOLS, RATE, ROUTERS, WIDTHS, WORKERS, LocalityOutcome, PlannedRun, eldr_at
 from lbopt.studies.locality.cell import BATCHES, WIDTHS_OF_BANDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.report.locality_constants import constants_table, laws_table
 from lbopt.report.locality_sweeps import interval_said, shown, sweep_tables, workloads_of
 from lbopt.studies.locality import RATE, WORKERS, Judged, LocalityConfig, LocalityOutcome, Question, questions

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lbopt import numbers
 from lbopt.hardware.cards.device import DeviceCard
 from lbopt.hardware.measure import AttentionTimes, Measurement
 from lbopt.hardware.measure.attention import MOST_UNREST
@@ -14,7 +15,6 @@ from lbopt.hardware.measure.linearity import TOLERANCE
 from lbopt.hardware.measure.power import PowerTimes
 from lbopt.hardware.measure.products import LayerTimes
 from lbopt.hardware.measure.timing import Estimate, Samples
-from lbopt.report import numbers
 from lbopt.table import Table
 
 _UNITS = {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from lbopt.report.contents import Contents, Made
+from matplotlib.axes import Axes
+
 from lbopt.report.gap_report import step_record
-from lbopt.report.misprediction_curves import misprediction_figure
+from lbopt.report.misprediction_curves import draw_by_strength, misprediction_figure
 from lbopt.report.misprediction_tables import (
     lead,
     misprediction_csv,
@@ -15,18 +16,23 @@ from lbopt.report.study_report import StudyReport
 from lbopt.studies.misprediction import MispredictionOutcome
 
 
-def misprediction_contents(outcome: MispredictionOutcome, _made: Made) -> Contents:
-    """Return misprediction.csv, long_runs.csv, steps.jsonl and the picture."""
-    return Contents(
-        tables={
-            "misprediction": misprediction_csv(outcome),
-            "long_runs": misprediction_long_run_csv(outcome) if outcome.long_runs else None,
-        },
-        records={"steps": map(step_record, outcome.solved)},
-        figures={"misprediction": misprediction_figure(outcome)},
-    )
+def draw_forecasts(outcome: MispredictionOutcome, axes: Axes) -> None:
+    """Draw the mean gap of the first rule against the strength of the error of its forecasts."""
+    rule = outcome.config.rules[0]
+    costs = [cost for cost in outcome.costs() if cost.case.rule is None or cost.case.rule.name == rule.name]
+    draw_by_strength(costs, axes=axes, long_run=False)
+    axes.set_xlabel("strength of the error")
+    axes.set_ylabel("mean gap over the window (tokens)")
+    axes.set_title(rule.name, fontsize=10, loc="left")
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
 
 
 REPORT = StudyReport(
-    tables=misprediction_tables, contents=misprediction_contents, lead=lead, written="tables and picture"
+    tables=misprediction_tables,
+    csv={"misprediction": misprediction_csv, "long_runs": misprediction_long_run_csv},
+    records={"steps": lambda outcome: map(step_record, outcome.solved)},
+    figures=lambda outcome: {"misprediction": misprediction_figure(outcome)},
+    draw=draw_forecasts,
+    lead=lead,
+    written="tables and picture",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.report.gap_tables import long_run_csv
 from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.gap import GapOutcome, PolicyGap

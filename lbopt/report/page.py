@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -61,6 +62,11 @@ class Picture:
             rest.replace("xlink:href", "href").replace("#000000", "currentColor").replace("fill: #ffffff", "fill: none")
         )
         return Markup(head + rest.replace(GREY, "var(--soft)").replace(COLOURS[0].lower(), "var(--line)"))
+
+
+def files_of(pictures: Iterable[Picture]) -> dict[str, bytes]:
+    """Return the files of all pictures, by name."""
+    return {name: data for picture in pictures for name, data in picture.files.items()}
 
 
 def render_page(template: str, **values: Any) -> str:

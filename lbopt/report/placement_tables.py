@@ -7,7 +7,7 @@ from dataclasses import fields
 from statistics import median
 from typing import Any
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.statistics import over_seeds
 from lbopt.studies.placement import PlacedLayer, PlacementOutcome
 from lbopt.table import Table

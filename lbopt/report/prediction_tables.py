@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.studies.prediction import CalibrationBin, PredictionOutcome, PredictorScore
 from lbopt.studies.prediction.evaluation import CALL_SIZE
 from lbopt.studies.prediction.resampling import interval

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from lbopt import numbers
 from lbopt.prefill.messages import MessageRun
-from lbopt.report import numbers
 from lbopt.studies.prefill import PrefillOutcome, RuleRun
 from lbopt.table import Table
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from lbopt import numbers
 from lbopt.model import StepProblem, loads_after
-from lbopt.report import numbers
 from lbopt.solvers import Result
 from lbopt.table import Table
 

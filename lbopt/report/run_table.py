@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lbopt import numbers
 from lbopt.policies.ledger import STANDINGS
-from lbopt.report import numbers
 from lbopt.simulator import Metrics, Run
 from lbopt.simulator.happened import detail_figures
 from lbopt.table import Table

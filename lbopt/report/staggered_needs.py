@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.report.staggered_words import share, short, values_of
 from lbopt.studies.staggered import IMMEDIATE, LATE, PLACES, StaggeredOutcome
 from lbopt.studies.staggered.items import needs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.studies.staggered import Averaged, StaggeredOutcome
 from lbopt.table import Table
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.report.staggered_words import percent
 from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.staggered import IMMEDIATE, PLACES, Judged, Question, StaggeredOutcome, questions

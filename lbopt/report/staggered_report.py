@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from lbopt.report.contents import Contents, Made
-from lbopt.report.staggered_figures import staggered_figures
+from functools import partial
+
+from matplotlib.axes import Axes
+
+from lbopt.report.staggered_figures import draw_load, staggered_figures
 from lbopt.report.staggered_rows import item_rows, question_rows
 from lbopt.report.staggered_tables import staggered_tables
+from lbopt.report.staggered_words import values_of
 from lbopt.report.study_report import StudyReport
 from lbopt.studies.staggered import StaggeredOutcome
+from lbopt.studies.staggered.plan import ITEMS
 
 
-def staggered_contents(outcome: StaggeredOutcome, _made: Made) -> Contents:
-    """Return claims.csv, a CSV an item, and the pictures."""
-    rows = {"claims": question_rows(outcome)} | {item: item_rows(outcome, item) for item in outcome.rows}
-    return Contents(
-        # of some items nothing is printed, and a baseline may keep no limit: such a file is not written
-        tables={name: one or None for name, one in rows.items()},
-        figures=staggered_figures(outcome),
-    )
+def draw_first_place(outcome: StaggeredOutcome, axes: Axes) -> None:
+    """Draw the time to first token against the rate, at the first place of item load."""
+    draw_load(outcome, axes, str(values_of(outcome, "load", "place")[0]))
+    axes.set_ylabel("mean time to first token (s)")
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
 
 
-REPORT = StudyReport(tables=staggered_tables, contents=staggered_contents)
+REPORT = StudyReport(
+    tables=staggered_tables,
+    csv={"claims": question_rows, **{item: partial(item_rows, item=item) for item in ITEMS}},
+    figures=staggered_figures,
+    draw=draw_first_place,
+)

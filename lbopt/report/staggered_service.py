@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.report.staggered_words import (
     AHEAD_SAID,
     RULES_SAID,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.report.staggered_words import interval_said, mean_of, percent, share, values_of
 from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.staggered import StaggeredOutcome

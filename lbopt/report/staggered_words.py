@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.staggered import StaggeredOutcome
 from lbopt.studies.staggered.rows import Key

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from lbopt import numbers
 from lbopt.hardware.measure.experts.measured import StepTimes, is_read
 from lbopt.hardware.measure.timing import Estimate
-from lbopt.report import numbers
 from lbopt.report.contents import Contents, write_folder
 from lbopt.table import Table
 

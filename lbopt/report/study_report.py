@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lbopt.exceptions import InputError
 from lbopt.files import exists, read_json, shown
@@ -15,6 +15,13 @@ from lbopt.report.folder import MARK
 from lbopt.studies.registry import find_study, study_of_format
 from lbopt.studies.study import Study
 from lbopt.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from lbopt.report.contents import Rows
+    from lbopt.report.views.view import View
 
 #: Name of a study -> module of its `StudyReport`, whose name in the module is ``REPORT``.
 REPORTS = {
@@ -37,8 +44,12 @@ REPORTS = {
 }
 
 
-def _nothing(_outcome: Any) -> Sequence[str]:
+def _nothing(_outcome: Any) -> Any:
     return ()
+
+
+#: Returns the rows of a table, as records or as a frame.
+RowsOf = Callable[[Any], "Rows"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +60,21 @@ class StudyReport:
     ----------
     tables
         The tables that a terminal shows.
-    contents
-        The files of the output folder.
+    csv
+        Functions that return the rows of a CSV file, by its name without ending; None leaves the file out. They are
+        the data frames of the outcome, too, the first by default.
+    records
+        Functions that return the records of a file of JSON lines, by its name without ending.
+    figures
+        Returns the pictures by name; None leaves one out.
+    others
+        Returns the other files of the folder, see `Contents`.
+    draw
+        Draws the leading picture on axes; None = there is none.
+    frames
+        Data frames that are others than the rows of the CSV files, or that no CSV file has.
+    aliases
+        Further names of data frames.
     heading, lead
         Sentences above and below the tables.
     warnings
@@ -66,7 +90,13 @@ class StudyReport:
     """
 
     tables: Callable[[Any], Sequence[Table]]
-    contents: Callable[[Any, Made], Contents]
+    csv: Mapping[str, RowsOf] = field(default_factory=dict)
+    records: Mapping[str, Callable[[Any], Iterable[dict[str, Any]]]] = field(default_factory=dict)
+    figures: Callable[[Any], Mapping[str, Figure | None]] = _nothing
+    others: Callable[[Any, Made], Mapping[str, str | bytes | dict[str, Any]]] | None = None
+    draw: Callable[[Any, Axes], None] | None = None
+    frames: Mapping[str, RowsOf] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
     heading: Callable[[Any], Sequence[str]] = _nothing
     lead: Callable[[Any], Sequence[str]] = _nothing
     warnings: Callable[[Any], Sequence[str]] = _nothing
@@ -74,6 +104,29 @@ class StudyReport:
     page: str | None = None
     packages: tuple[str, ...] = ()
     digests: bool = False
+
+    def contents(self, outcome: Any, made: Made) -> Contents:
+        """Return the files of the output folder."""
+        return Contents(
+            tables={name: rows(outcome) for name, rows in self.csv.items()},
+            records={name: records(outcome) for name, records in self.records.items()},
+            figures=dict(self.figures(outcome)),
+            others={} if self.others is None else self.others(outcome, made),
+        )
+
+    def view(self) -> View[Any]:
+        """Return how the outcome shows itself in Python."""
+        import pandas as pd
+
+        from lbopt.report.views.view import View
+
+        rows = {**self.frames, **{name: of for name, of in self.csv.items() if name not in self.frames}}
+        rows |= {name: rows[known] for name, known in self.aliases.items()}
+
+        def frame(of: RowsOf) -> Callable[[Any], pd.DataFrame]:
+            return lambda outcome: pd.DataFrame(of(outcome))
+
+        return View({name: frame(of) for name, of in rows.items()}, self.draw)
 
 
 #: Entries of `run.json` that readers rely on, where they are there.

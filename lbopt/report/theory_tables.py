@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.report.unicode_formula import readable
 from lbopt.studies.check import CheckOutcome, ClaimOutcome
 from lbopt.table import Table

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from lbopt import numbers
 from lbopt.hardware.calibrated import Forecast
-from lbopt.report import numbers
 from lbopt.table import Table
 
 _PERCENT = numbers.fixed(0, 100, " %")

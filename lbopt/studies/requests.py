@@ -12,8 +12,7 @@ from lbopt.exceptions import InputError
 from lbopt.instances import Columns, families, open_trace
 from lbopt.model import Trace
 from lbopt.predictors.survival import LEAST_TRAINING
-from lbopt.studies.option import Option
-from lbopt.studies.plain import require_kinds
+from lbopt.studies.configuration import Option, require_kinds
 
 DRAWS = ("auto", "order", "resample")
 DEFAULT_COUNT = 10_000

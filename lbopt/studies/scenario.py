@@ -10,8 +10,7 @@ from lbopt.exceptions import InputError
 from lbopt.hardware import PowerLaw, make_step_time
 from lbopt.model import Fleet
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, make_detail, make_slo, make_telemetry
-from lbopt.studies.option import Option
-from lbopt.studies.plain import require_kinds
+from lbopt.studies.configuration import Option, require_kinds
 from lbopt.studies.requests import RequestSource
 
 ARRIVALS = ("closed", "trace")

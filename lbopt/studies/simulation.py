@@ -14,9 +14,8 @@ from lbopt.policies import LookingAhead, Policy, foresight_of, look_ahead, make_
 from lbopt.simulator import Metrics, Run, ceilings, simulate
 from lbopt.simulator.happened import detail_figures
 from lbopt.simulator.metrics import Window
+from lbopt.studies.configuration import Option, from_plain
 from lbopt.studies.logs import refuse_logs_of_other_requests
-from lbopt.studies.option import Option
-from lbopt.studies.plain import from_plain
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.scenario import Scenario
 from lbopt.studies.study import Study
@@ -189,11 +188,9 @@ Example: `lbopt simulate burstgpt-like --policy br-0 --workers 16 --requests 200
 
 STUDY = Study(
     name="simulation",
-    format="lbopt-simulation",
     config=SimulationConfig,
     help=HELP,
     run=run_simulation,
-    tables=("requests", "steps", "decisions"),
     facts=_facts,
     account=(),
     config_key="asked",

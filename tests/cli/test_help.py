@@ -15,9 +15,9 @@ from lbopt.cli.study import VERBS as STUDY_VERBS
 from lbopt.policies import POLICIES
 from lbopt.policies.describe import describe_policies
 from lbopt.policies.table import ABOUT
+from lbopt.studies.configuration import from_words
 from lbopt.studies.gap import GapConfig
 from lbopt.studies.registry import STUDIES, find_study
-from lbopt.studies.words import from_words
 
 #: Panels of the decode study, in which every option of `lbopt gap` stands.
 PANELS = ("Requests", "Fleet", "Policies", "Optimum", "Prefill side", "Study", "Output")

@@ -8,10 +8,8 @@ import pytest
 
 from lbopt.cli.lazy import Verb
 from lbopt.cli.study import VERBS
-from lbopt.report.contents import Contents
 from lbopt.report.study_report import REPORTS, StudyReport
-from lbopt.studies.option import Option
-from lbopt.studies.plain import from_plain
+from lbopt.studies.configuration import Option, from_plain
 from lbopt.studies.registry import STUDIES, Listed
 from lbopt.studies.study import Study
 from lbopt.table import Table
@@ -55,16 +53,13 @@ def run_squares(config, progress):
 
 STUDY = Study(
     name="squares",
-    format="lbopt-squares",
     config=SquaresConfig,
     help="Square sizes.",
     run=run_squares,
-    tables=("squares",),
-    has_results=lambda outcome: bool(outcome.squares),
 )
 REPORT = StudyReport(
     tables=lambda outcome: [Table("squares", "of sizes", ("square",), [(str(one),) for one in outcome.squares])],
-    contents=lambda outcome, _made: Contents(tables={"squares": [{"square": one} for one in outcome.squares]}),
+    csv={"squares": lambda outcome: [{"square": one} for one in outcome.squares]},
     written="table",
 )
 

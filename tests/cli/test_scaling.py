@@ -45,10 +45,13 @@ def test_so_many_ends_a_worker(scaling):
     ("words", "said"),
     [
         (("--p", 0), "p is 0.0; expected a probability between 0 and 1"),
-        (("--s-max", 1), "s_max is 1; prompts that do not vary leave nothing to choose: at least 2"),
+        (
+            ("--s-max", 1),
+            "s_max is 1; expected 2 to 1,000,000 tokens: prompts that do not vary leave",
+        ),
         (("-G", 1), "workers are 1; expected at least 2 each"),
         (("--pool", 0), "pool is 0.0; expected 1 to 1000 times the ends of a step"),
-        (("--batches", 5), "batches is 5; fewer than 20 give no error to trust"),
+        (("--batches", 5), "batches is 5; expected at least 20, fewer give no error to trust"),
         (("--time-limit", -1), "time_limit is -1.0; expected seconds above 0"),
         (
             ("-p", "jsq"),

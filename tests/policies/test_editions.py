@@ -44,5 +44,5 @@ def test_run_json_says_which_edition_it_means():
 def test_tasks_of_other_processes_name_the_version():
     with edition(2025):
         config = ScalingConfig(policies=("vllm:admission=pooled", "fcfs"))
-        named = [config.task(policy, 2, 16).parameters["policy"] for policy in config.policies]
+        named = [config.task(policy=policy, G=2, B=16).parameters["policy"] for policy in config.policies]
     assert named == ["vllm:version=2025,admission=pooled", "fcfs"]

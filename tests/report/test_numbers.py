@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.statistics import MeanOverSeeds
 
 MISSING = "–"

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-from lbopt.report.scaling_tables import exponents_csv, scaling_csv, scaling_tables
+from lbopt.report.scaling_report import exponents_csv, scaling_csv, scaling_tables
 from lbopt.report.study_report import write_study_folder
 from lbopt.studies.scaling import ScalingCell, ScalingConfig, ScalingOutcome
-from lbopt.studies.scaling.config import REPLETE
-from lbopt.studies.scaling.fleet import FleetTheory
+from lbopt.studies.scaling.cell import REPLETE, FleetTheory
 
 COLUMNS = [
     *("policy", "G", "B", "p", "s_max", "imbalance_tokens", "standard_error", "steps", "fcfs_exact_tokens"),
@@ -105,7 +104,7 @@ def test_folder(tmp_path: Path, zero: str) -> None:
 
 
 def test_two_variants_of_a_rule_are_told_apart() -> None:
-    from lbopt.report.scaling_curves import imbalance_figure
+    from lbopt.report.scaling_report import imbalance_figure
 
     figure = imbalance_figure(outcome("bf-io:tie=oldest", "bf-io", "fcfs", workers=(2, 4)))
     labels = [text.get_text() for text in figure.legends[0].get_texts()]

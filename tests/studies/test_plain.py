@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from lbopt.exceptions import InputError
-from lbopt.studies.plain import from_plain
+from lbopt.studies.configuration import from_plain
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from lbopt.exceptions import InputError
 from lbopt.studies import running
 from lbopt.studies.running import Stored
 from lbopt.studies.scaling import ScalingConfig, cell, run_scaling
-from lbopt.studies.scaling.config import REPLETE, requests_of, steps_of
-from lbopt.studies.scaling.fleet import FleetTheory
+from lbopt.studies.scaling.cell import REPLETE, FleetTheory, requests_of, steps_of
 from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps
 from lbopt.theory.laws.load_law import load_law
 from lbopt.theory.laws.prompt_law import PromptLaw
@@ -31,15 +30,15 @@ SMALL: dict[str, Any] = {"workers": (2, 3), "slots": (2, 4), "p": 0.4, "s_max": 
         ({"ends": 0.0}, "ends is 0.0; expected more than 0 and fewer than the 2 slots"),
         ({"ends": 2.0}, "ends is 2.0; expected more than 0 and fewer than the 2 slots"),
         ({"ends": math.nan}, "ends is nan"),
-        ({"s_max": 1}, "s_max is 1; prompts that do not vary leave nothing to choose"),
-        ({"s_max": 10**11}, "s_max is 100000000000; expected at most 1,000,000 tokens"),
+        ({"s_max": 1}, "s_max is 1; expected 2 to 1,000,000 tokens: prompts that do not vary"),
+        ({"s_max": 10**11}, "s_max is 100000000000; expected 2 to 1,000,000 tokens"),
         ({"workers": (1, 4)}, "workers are 1, 4; expected at least 2 each"),
         ({"workers": ()}, "workers are none; expected at least 2 each"),
         ({"slots": (0,)}, "slots are 0; expected at least 1 each"),
         ({"slots": ()}, "slots are none"),
         ({"pool": 0.0}, "pool is 0.0; expected 1 to 1000 times"),
         ({"pool": math.nan}, "pool is nan; expected 1 to 1000 times"),
-        ({"batches": 5}, "batches is 5; fewer than 20 give no error to trust"),
+        ({"batches": 5}, "batches is 5; expected at least 20, fewer give no error to trust"),
         ({"seed": -1}, "seed is -1; expected 0 or more"),
         ({"time_limit": 0.0}, "time_limit is 0.0; expected seconds above 0"),
         ({"time_limit": math.nan}, "time_limit is nan; expected seconds above 0"),
@@ -79,10 +78,10 @@ def test_a_grid_is_sorted_and_everything_in_it_once() -> None:
 
 def test_rules_on_a_fleet_meet_the_same_requests() -> None:
     config = ScalingConfig(**SMALL)
-    assert config.task("fcfs", 2, 4).seed == config.task("br-0", 2, 4).seed
-    assert len({config.task("fcfs", G, B).seed for G, B in config.fleets()}) == 4
-    assert "pool" not in config.task(REPLETE, 2, 4).parameters
-    assert config.task("fcfs", 2, 4).parameters["pool"] == 3.0
+    assert config.task(policy="fcfs", G=2, B=4).seed == config.task(policy="br-0", G=2, B=4).seed
+    assert len({config.task(policy="fcfs", G=G, B=B).seed for G, B in config.fleets()}) == 4
+    assert "pool" not in config.task(policy=REPLETE, G=2, B=4).parameters
+    assert config.task(policy="fcfs", G=2, B=4).parameters["pool"] == 3.0
 
 
 @pytest.mark.parametrize(("G", "B", "p"), [(2, 2, 0.4), (16, 64, 0.1)])

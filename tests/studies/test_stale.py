@@ -8,7 +8,7 @@ from lbopt.exceptions import InputError
 from lbopt.report.stale_report import ages_figure, stale_csv, stale_tables
 from lbopt.studies.requests import RequestSource
 from lbopt.studies.stale import StaleConfig, run_stale
-from lbopt.studies.stale.forecast import added, forecast
+from lbopt.studies.stale.cell import added, forecast
 from lbopt.theory.laws.stale import Lives, ReportedFleet
 
 SMALL = {
@@ -26,9 +26,9 @@ SMALL = {
     [
         ({"workers": (1,)}, "workers are 1"),
         ({"slots": 0}, "slots is 0"),
-        ({"periods": ()}, "no period was named"),
-        ({"periods": (0.0,)}, "period is 0 s"),
-        ({"sight": "dim"}, "sight 'dim' is unknown"),
+        ({"periods": ()}, "periods are none"),
+        ({"periods": (0.0,)}, "periods are 0.0; expected more than 0 each"),
+        ({"sight": "dim"}, "unknown sight 'dim'"),
         ({"load": 0.0}, "load is 0.0"),
         ({"policies": ()}, "no policy was named"),
         ({"policies": ("br-h",)}, "looks ahead"),

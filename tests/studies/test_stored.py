@@ -51,11 +51,9 @@ def read_account_name(path):
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_a_study_names_what_its_report_draws(name):
-    study = find_study(name)
-    assert study.name == name
-    assert len(set(study.tables)) == len(study.tables) > 0
-    assert report_of(name).written
+def test_a_study_has_tables_to_write(name):
+    assert find_study(name).name == name
+    assert report_of(name).csv
 
 
 def test_another_version_of_the_schema_is_refused(folder):
@@ -89,7 +87,7 @@ def test_a_stored_study_goes_on_without_running(tmp_path, monkeypatch):
     shutil.copy(STORED / "stores" / "scaling.sqlite", store)
     account = json.loads((STORED / "runs" / "scaling.json").read_text())
     config = ScalingConfig.from_dict(account["configuration"])
-    tasks = [config.task(policy, G, B) for G, B in config.fleets() for policy in config.policies]
+    tasks = [config.task(policy=policy, G=G, B=B) for G, B in config.fleets() for policy in config.policies]
     with Store(store, read_only=True) as opened:
         found = collect(tasks, opened)
     assert not found.missing

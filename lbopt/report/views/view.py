@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from matplotlib.axes import Axes
-
 from lbopt.exceptions import InputError
 from lbopt.spec import unknown
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Shown = TypeVar("Shown")
 

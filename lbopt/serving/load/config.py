@@ -14,7 +14,7 @@ from lbopt.instances import Columns, families, open_trace
 from lbopt.model import Trace
 from lbopt.serving.http_client import checked_url
 from lbopt.spec import duration
-from lbopt.studies.option import Option
+from lbopt.studies.configuration import Option
 
 #: Requests of a family where no number is given.
 DEFAULT_COUNT = 1000

@@ -13,7 +13,7 @@ from lbopt.serving.mock.faults import make_fault
 from lbopt.serving.mock.group import GroupSetting, Preempt
 from lbopt.serving.mock.lengths import make_lengths
 from lbopt.spec import duration
-from lbopt.studies.option import Option
+from lbopt.studies.configuration import Option
 
 #: How the events of a stream lie in the pieces that are sent.
 WIRES = ("plain", "joined", "split")

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 from lbopt.exceptions import InputError
 from lbopt.files import repeated
 from lbopt.policies import foresight_of, make_policy
-from lbopt.studies.option import Option
-from lbopt.studies.plain import from_plain
+from lbopt.studies.configuration import Option, from_plain
 
 #: Rules that a router can use on arrival, and rules that need a queue of waiting requests.
 DEFAULT_RULES = (

@@ -16,13 +16,4 @@ and run.json; none of them shows a request's id.
 Example: `lbopt audit examples/logs/fleet.csv --price 2.5 --gpus 8 --out my-audit`
 """
 
-STUDY = Study(
-    name="audit",
-    format="lbopt-audit",
-    config=AuditConfig,
-    help=HELP,
-    run=run_audit,
-    tables=("rules",),
-    figures=("rules",),
-    account=("interrupted", "notes"),
-)
+STUDY = Study(name="audit", config=AuditConfig, help=HELP, run=run_audit, account=("interrupted", "notes"))

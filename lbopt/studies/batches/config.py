@@ -13,8 +13,7 @@ from lbopt.prefill import PrefillSetting, make_allocation
 from lbopt.prefill.exact.gap import RULES
 from lbopt.solvers import check_solver
 from lbopt.solvers.registry import require
-from lbopt.studies.option import Option, Without
-from lbopt.studies.plain import from_plain
+from lbopt.studies.configuration import Option, Without, from_plain
 from lbopt.studies.requests import RequestSource
 
 DEFAULT_BEHAVIOURS = ("pbaa", "round-robin")

@@ -49,12 +49,8 @@ def run_batches(config: BatchesConfig, progress: Progress | None = None) -> Batc
 
 STUDY = Study(
     name="batches",
-    format="lbopt-batch-gap",
+    named="lbopt-batch-gap",
     config=BatchesConfig,
     run=run_batches,
-    tables=("batches", "gap"),
-    figures=("gaps",),
     account=("trace", "interrupted", "notes", "seconds"),
-    has_results=lambda outcome: bool(outcome.judged),
-    timings=("seconds",),
 )

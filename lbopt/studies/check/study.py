@@ -36,11 +36,8 @@ def _facts(outcome: CheckOutcome) -> dict[str, Any]:
 
 STUDY = Study(
     name="check",
-    format="lbopt-check",
     config=CheckConfig,
     run=run_check,
-    tables=("findings",),
-    tasks=True,
     facts=_facts,
     account=("interrupted", "seconds"),
     holds=lambda outcome: all(one.as_expected for one in outcome.claims),

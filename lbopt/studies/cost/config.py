@@ -12,9 +12,8 @@ from lbopt.files import called, listed, read_text
 from lbopt.hardware import make_step_time
 from lbopt.hardware.cards import device_card, model_card
 from lbopt.hardware.price import CHARGES
+from lbopt.studies.configuration import Option, from_plain
 from lbopt.studies.cost.audited_law import is_audit, read_audited_law
-from lbopt.studies.option import Option
-from lbopt.studies.plain import from_plain
 
 DEFAULT_DEVICES = ("ascend-910c", "h800")
 #: How experts of a mixture are held: each worker its share of them, or each worker all.

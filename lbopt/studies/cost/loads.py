@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from lbopt.studies.option import Option
+from lbopt.studies.configuration import Option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

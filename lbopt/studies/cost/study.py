@@ -204,14 +204,4 @@ def _facts(outcome: CostOutcome) -> dict[str, Any]:
     return {"source": outcome.source, "cards": {one.card.name: one.card.to_dict() for one in outcome.devices}}
 
 
-STUDY = Study(
-    name="cost",
-    format="lbopt-cost",
-    config=CostConfig,
-    run=run_cost,
-    tables=("cost",),
-    figures=("cost",),
-    facts=_facts,
-    account=("interrupted", "notes"),
-    timings=(),
-)
+STUDY = Study(name="cost", config=CostConfig, run=run_cost, facts=_facts, account=("interrupted", "notes"), timings=())

@@ -14,9 +14,8 @@ from lbopt.simulator import NEW
 from lbopt.solvers import check_solver
 from lbopt.solvers.arguments import check_stops
 from lbopt.studies import training
+from lbopt.studies.configuration import Option, from_plain
 from lbopt.studies.gap.optima import Budget
-from lbopt.studies.option import Option
-from lbopt.studies.plain import from_plain
 from lbopt.studies.scenario import Scenario
 
 DEFAULT_POLICIES = (

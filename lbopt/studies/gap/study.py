@@ -173,12 +173,5 @@ def _describe(requests: Trace) -> dict[str, Any]:
 
 
 STUDY = Study(
-    name="gap",
-    format="lbopt-gap",
-    config=GapConfig,
-    run=run_gap,
-    tables=("gap", "long_runs", "differences"),
-    figures=("gap_distribution", "imbalance_course", "waiting_trade"),
-    account=("trace", "interrupted", "notes", "seconds"),
-    timings=TIMINGS,
+    name="gap", config=GapConfig, run=run_gap, account=("trace", "interrupted", "notes", "seconds"), timings=TIMINGS
 )

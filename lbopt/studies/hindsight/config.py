@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
 from lbopt.policies import Policy, make_policy
+from lbopt.studies.configuration import Option, from_plain
 from lbopt.studies.logs import refuse_logs_of_other_requests
-from lbopt.studies.option import Option
-from lbopt.studies.plain import from_plain
 from lbopt.studies.scenario import Scenario
 from lbopt.studies.training import with_training
 

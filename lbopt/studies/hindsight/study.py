@@ -190,14 +190,4 @@ With --out, writes hindsight.csv, searches.csv, a picture and run.json.
 Example: `lbopt hindsight burstgpt-like --requests 3000 --policy jsq --policy auto`
 """
 
-STUDY = Study(
-    name="hindsight",
-    format="lbopt-hindsight",
-    config=HindsightConfig,
-    help=HELP,
-    run=run_hindsight,
-    tables=("hindsight", "searches"),
-    figures=("hindsight",),
-    facts=_facts,
-    has_results=lambda outcome: bool(outcome.rules),
-)
+STUDY = Study(name="hindsight", config=HindsightConfig, help=HELP, run=run_hindsight, facts=_facts)

@@ -11,10 +11,9 @@ from lbopt.files import shown
 from lbopt.instances.families.experts import expert_workload
 from lbopt.runner import Task
 from lbopt.spec import unknown
+from lbopt.studies.configuration import Option, from_plain
 from lbopt.studies.locality.laws import law_of
 from lbopt.studies.locality.plan import ITEMS, USUAL_ITEMS, PlannedRun, plan_of
-from lbopt.studies.option import Option
-from lbopt.studies.plain import from_plain
 
 WORKLOADS = ("task", "language")
 CELL = "lbopt.studies.locality.cell:measure"

@@ -39,13 +39,8 @@ Example: `lbopt study locality band clusters --seeds 2 --rates 60 --seconds 60 -
 
 STUDY = Study(
     name="locality",
-    format="lbopt-locality",
     config=LocalityConfig,
     help=HELP,
     run=run_locality,
-    tables=("claims", "runs", "signatures", "constants", "laws"),
-    figures=("band", "routers", "pool", "clusters"),
-    tasks=True,
     facts=lambda outcome: {"worlds": {workload: len(found) for workload, found in outcome.answers.items()}},
-    has_results=lambda outcome: bool(outcome.answers),
 )

@@ -12,9 +12,8 @@ from lbopt.instances import families
 from lbopt.policies import foresight_of
 from lbopt.policies.bf_io import BfIo
 from lbopt.policies.br_h import BrH
+from lbopt.studies.configuration import Option, from_plain
 from lbopt.studies.gap import GapConfig
-from lbopt.studies.option import Option
-from lbopt.studies.plain import from_plain
 from lbopt.studies.scenario import Scenario
 from lbopt.studies.training import DEFAULT_SHARE
 

@@ -116,13 +116,9 @@ Example: `lbopt study misprediction burstgpt-like --requests 4000 --states 20 --
 
 STUDY = Study(
     name="misprediction",
-    format="lbopt-misprediction",
     config=MispredictionConfig,
     help=HELP,
     run=run_misprediction,
-    tables=("misprediction", "long_runs"),
-    figures=("misprediction",),
     account=("trace", "interrupted", "notes", "seconds"),
-    has_results=lambda outcome: bool(outcome.solved or outcome.long_runs),
     timings=TIMINGS,
 )

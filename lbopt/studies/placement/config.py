@@ -12,9 +12,8 @@ import lbopt
 from lbopt.exceptions import InputError
 from lbopt.runner import Task
 from lbopt.spec import unknown
-from lbopt.studies.option import Option
+from lbopt.studies.configuration import Option, from_plain
 from lbopt.studies.placement.layers import RANDOM, WORKLOADS
-from lbopt.studies.plain import from_plain
 
 KINDS = (*WORKLOADS, *RANDOM)
 DEFAULT_RANKS = (4, 8, 16)

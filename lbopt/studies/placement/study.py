@@ -35,14 +35,4 @@ With --out, writes placement.csv, gaps.png, gaps.svg and run.json.
 Example: `lbopt study placement -R 8 -R 16 --worlds 2 --out my-placements`
 """
 
-STUDY = Study(
-    name="placement",
-    format="lbopt-placement",
-    config=PlacementConfig,
-    help=HELP,
-    run=run_placement,
-    tables=("placement",),
-    figures=("gaps",),
-    tasks=True,
-    has_results=lambda outcome: bool(outcome.layers),
-)
+STUDY = Study(name="placement", config=PlacementConfig, help=HELP, run=run_placement)

@@ -9,8 +9,7 @@ from lbopt.exceptions import InputError
 from lbopt.files import repeated
 from lbopt.predictors import check_predictor
 from lbopt.predictors.foresight import LONGEST_HORIZON
-from lbopt.studies.option import Option, Without
-from lbopt.studies.plain import from_plain
+from lbopt.studies.configuration import Option, Without, from_plain
 from lbopt.studies.requests import RequestSource
 
 DEFAULT_PREDICTORS = ("survival", "memorised", "memorised:bins=20", "learned")

@@ -16,13 +16,9 @@ Example: `lbopt predict azure-like --horizon 20 --predictor survival --predictor
 
 STUDY = Study(
     name="prediction",
-    format="lbopt-prediction",
     config=PredictionConfig,
     help=HELP,
     run=run_prediction,
-    tables=("prediction", "calibration"),
-    figures=("prediction",),
     account=("trace", "interrupted", "seconds"),
-    has_results=lambda outcome: bool(outcome.scores),
     timings=("training_seconds", "microseconds_per_prediction", "microseconds_per_call"),
 )

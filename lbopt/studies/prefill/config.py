@@ -15,8 +15,7 @@ from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, make_prefil
 from lbopt.prefill.messages import Messages, protocol_setting
 from lbopt.prefill.protocol.named_faults import faults_of
 from lbopt.spec import unknown
-from lbopt.studies.option import Option, Without
-from lbopt.studies.plain import from_plain, require_kinds
+from lbopt.studies.configuration import Option, Without, from_plain, require_kinds
 from lbopt.studies.requests import RequestSource
 
 ARRIVALS = ("poisson", "trace")

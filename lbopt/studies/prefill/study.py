@@ -89,13 +89,5 @@ def _facts(outcome: PrefillOutcome) -> dict[str, Any]:
 
 
 STUDY = Study(
-    name="prefill",
-    format="lbopt-prefill",
-    config=PrefillConfig,
-    run=run_prefill,
-    tables=("rules", "requests", "passes"),
-    facts=_facts,
-    account=("interrupted", "notes"),
-    has_results=lambda outcome: bool(outcome.runs),
-    timings=(),
+    name="prefill", config=PrefillConfig, run=run_prefill, facts=_facts, account=("interrupted", "notes"), timings=()
 )

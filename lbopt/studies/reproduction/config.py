@@ -9,8 +9,7 @@ from typing import Annotated, Any
 from lbopt.exceptions import InputError
 from lbopt.instances import families
 from lbopt.spec import unknown
-from lbopt.studies.option import Option
-from lbopt.studies.plain import from_plain
+from lbopt.studies.configuration import Option, from_plain
 from lbopt.studies.reproduction.drawn import pool_of
 
 #: The reproductions, and how many requests each runs on 8 workers where the user does not say; energy: in all.

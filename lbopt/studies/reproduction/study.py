@@ -45,14 +45,4 @@ With --out, writes reproduction.csv, dilution.png, dilution.svg and run.json. Ta
 Example: `lbopt study reproduction dilution scaling -n 2000 --seeds 2 --out my-reproduction`
 """
 
-STUDY = Study(
-    name="reproduction",
-    format="lbopt-reproduction",
-    config=ReproductionConfig,
-    help=HELP,
-    run=run_reproduction,
-    tables=("reproduction",),
-    figures=("dilution",),
-    tasks=True,
-    has_results=lambda outcome: bool(outcome.rows),
-)
+STUDY = Study(name="reproduction", config=ReproductionConfig, help=HELP, run=run_reproduction)

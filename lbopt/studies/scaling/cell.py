@@ -1,7 +1,9 @@
-"""One rule on one fleet: the function that tasks of a scaling study run."""
+"""One rule on one fleet: the function that tasks of a scaling study run, and what theory computes of the fleet."""
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,18 @@ from lbopt.exceptions import InputError
 from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, Run, SimulationSetting, simulate
-from lbopt.studies.scaling.config import REPLETE, requests_of, steps_of
+from lbopt.studies.grid import Row
 from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps, means_of_batches
 from lbopt.theory.chains.replete import run_replete
+from lbopt.theory.laws.fcfs_imbalance import improvement_floor
+from lbopt.theory.laws.leader_drift import levelled_imbalance
+from lbopt.theory.laws.load_law import load_law
+from lbopt.theory.laws.onset import onset
 from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import slot_law
+
+#: The exact rule with a pool that never lacks a size, run by the theory's chain and not by the simulator.
+REPLETE = "bf-io-replete"
 
 
 def measure(
@@ -25,38 +35,14 @@ def measure(
     p: float,
     s_max: int,
     batches: int,
-    version: str,
     seed: int,
     pool: float = 0.0,
-    time_limit: float = 0.0,
+    **more: Any,
 ) -> dict[str, Any]:
-    """Return batch means of the imbalance in tokens, and what the rule made of the waiting; `version` is for the key.
+    """Return batch means of the imbalance in tokens, and what the rule made of the waiting.
 
-    Slots are filled in the first steps, the pool is kept full, and loads are read after admission: the model
-    of the theorems.
-
-    Parameters
-    ----------
-    policy
-        Name of the rule.
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
-    batches
-        Number of batches of the mean.
-    version
-        Version of the code; it is part of the key of the task and not used otherwise.
-    seed
-        Seed of the draws.
-    pool
-        Requests kept waiting, in multiples of a step's mean ends.
-    time_limit
-        Seconds of a step of the exact rule.
+    The model of the theorems: slots are filled in the first steps, the pool is kept full, and loads are read after
+    admission.
     """
     steps, burn_in, length = steps_of(G, B, p, batches), burn_in_steps(G, B, p), batch_steps(p)
     if policy == REPLETE:
@@ -66,7 +52,7 @@ def measure(
     count, waiting = requests_of(G, B, p, steps, pool)
     draw = np.random.default_rng(seed)
     trace = Trace(prompt=draw.integers(1, s_max + 1, count), output=draw.geometric(p, count), name="uniform, geometric")
-    rule = make_policy(policy, {"time_limit": time_limit})
+    rule = make_policy(policy, {"time_limit": more["time_limit"]})
     setting = SimulationSetting(Fleet(G, B), ClosedLoop(waiting), "theory")
     done = simulate(trace, rule, setting, seed=seed)
     imbalance = (G * done.steps["read_max"] - done.steps["read_sum"])[:steps].astype(np.float64)
@@ -87,3 +73,42 @@ def _waiting(run: Run, burn_in: int, steps: int, trace: Trace) -> dict[str, Any]
         "wait_max": int(wait.max()),
         "tally": dict(run.tally),
     }
+
+
+def steps_of(G: int, B: int, p: float, batches: int) -> int:
+    """Return the steps of a cell, burn-in included."""
+    return burn_in_steps(G, B, p) + batches * batch_steps(p)
+
+
+def requests_of(G: int, B: int, p: float, steps: int, pool: float) -> tuple[int, int]:
+    """Return the requests that last for so many steps, and those kept waiting.
+
+    Ends are binomial: six standard deviations are added to both.
+    """
+    each = p * G * B
+    waiting = math.ceil(pool * each + 6 * math.sqrt(each)) + G
+    taken = math.ceil(steps * each + 6 * math.sqrt(steps * each))
+    return G * B + taken + 2 * waiting, waiting
+
+
+class FleetTheory(Row):
+    """What is known of a fleet without running anything, in tokens: of `G`, `B`, `p` and `s_max`.
+
+    `fcfs` is the expected imbalance of FCFS, exactly; `levelled` that of the exact rule below the onset, by the law of
+    `lbopt.theory.laws.leader_drift`; `floor` the least improvement that Theorem 2 gives in its sharp form, where it
+    speaks; `onset` is B*, slots.
+    """
+
+    @classmethod
+    @cache
+    def of(cls, G: int, B: int, p: float, s_max: int) -> FleetTheory:
+        """Compute it."""
+        law = PromptLaw.uniform(s_max)
+        slot = slot_law(law, p)
+        return cls(
+            **{"G": G, "B": B, "p": p, "s_max": s_max},
+            fcfs=load_law(slot, B).expected_imbalance(G),
+            levelled=levelled_imbalance(G, p, s_max),
+            floor=improvement_floor(G, B, math.sqrt(slot.variance), s_max),
+            onset=onset(G, p, law),
+        )

@@ -21,7 +21,7 @@ from lbopt.statistics import CONFIDENCE
 RESAMPLES = 999
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Exponents:
     """A fitted law; an interval is (low, high), and an exponent is None where the grid has one value alone.
 
@@ -72,7 +72,7 @@ def fit_exponents(cells: Sequence[tuple[int, int, Sequence[float]]], seed: int =
             return found
 
         widened = [one.mean() + (one - one.mean()) * np.sqrt(one.size / (one.size - 1)) for one in samples]
-        found = stats.bootstrap(
+        resampled = stats.bootstrap(
             widened,
             statistic,
             n_resamples=RESAMPLES,
@@ -81,23 +81,13 @@ def fit_exponents(cells: Sequence[tuple[int, int, Sequence[float]]], seed: int =
             vectorized=True,
             rng=np.random.default_rng(seed),
         ).confidence_interval
-        intervals = np.column_stack([found.low, found.high])
-    place = {name: 1 + i for i, name in enumerate(columns)}
-
-    def of(name: str) -> tuple[float | None, tuple[float, float] | None]:
-        if name not in place:
-            return None, None
-        low, high = intervals[place[name]]
-        return float(fitted[place[name]]), None if np.isnan(low) else (float(low), float(high))
-
-    (slots, slots_interval), (workers, workers_interval) = of("slots"), of("workers")
-    return Exponents(
-        slots=slots,
-        slots_interval=slots_interval,
-        workers=workers,
-        workers_interval=workers_interval,
-        worst=float(np.max(np.abs(np.expm1(logs - design @ fitted)))),
-    )
+        intervals = np.column_stack([resampled.low, resampled.high])
+    exponents = {
+        name: (float(value), None if np.isnan(low) else (float(low), float(high)))
+        for name, value, (low, high) in zip(columns, fitted[1:], intervals[1:], strict=True)
+    }
+    (slots, of_slots), (workers, of_workers) = (exponents.get(name, (None, None)) for name in ("slots", "workers"))
+    return Exponents(slots, of_slots, workers, of_workers, float(np.max(np.abs(np.expm1(logs - design @ fitted)))))
 
 
 def _like(values: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:

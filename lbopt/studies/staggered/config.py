@@ -9,8 +9,7 @@ import lbopt
 from lbopt.exceptions import InputError
 from lbopt.runner import Task
 from lbopt.spec import unknown
-from lbopt.studies.option import Option
-from lbopt.studies.plain import from_plain
+from lbopt.studies.configuration import Option, from_plain
 from lbopt.studies.staggered.contenders import HELD_BACK, IMMEDIATE
 from lbopt.studies.staggered.places import PLACES
 from lbopt.studies.staggered.plan import ITEMS

@@ -5,7 +5,6 @@ from __future__ import annotations
 from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.staggered.config import StaggeredConfig
 from lbopt.studies.staggered.outcome import StaggeredOutcome
-from lbopt.studies.staggered.plan import ITEMS
 from lbopt.studies.staggered.rows import Rows
 from lbopt.studies.study import Study
 
@@ -34,13 +33,8 @@ Example: `lbopt study staggered load limit --place short-3k --seeds 3 --requests
 
 STUDY = Study(
     name="staggered",
-    format="lbopt-staggered",
     config=StaggeredConfig,
     help=HELP,
     run=run_staggered,
-    tables=("claims", *ITEMS),
-    figures=("waits", "load", "fleet", "limit", "device"),
-    tasks=True,
     facts=lambda outcome: {"seeds": {item: len(by_seed) for item, by_seed in outcome.rows.items()}},
-    has_results=lambda outcome: bool(outcome.rows),
 )

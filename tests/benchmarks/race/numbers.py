@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from lbopt.report.numbers import UNKNOWN
+from lbopt.numbers import UNKNOWN
 from tests.benchmarks.race.profile import Bracket
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lbopt.report import numbers
+from lbopt import numbers
 from lbopt.table import Table
 from tests.benchmarks.race.numbers import ratio_bracket, time_bracket
 from tests.benchmarks.race.outcome import RaceOutcome
