@@ -10,7 +10,7 @@ import typer
 from lbopt.exceptions import InputError
 
 if TYPE_CHECKING:
-    from lbopt.serving.fleet_view import FleetView
+    from lbopt.serving.scrape import FleetView
 
 _BAR = 40
 _LARGEST = 2**23
@@ -52,7 +52,7 @@ def _read(url: str) -> FleetView:
     from http.client import HTTPException
     from urllib.request import urlopen
 
-    from lbopt.serving.fleet_view import read_view
+    from lbopt.serving.scrape import read_view
 
     if not url.startswith(("http://", "https://")):
         raise InputError(f"the address is '{url}'; expected http://host:port of a router")

@@ -14,7 +14,7 @@ from lbopt.exceptions import InputError
 from lbopt.serving.router.ask import read_ask, with_field
 from lbopt.serving.router.estimate import PromptEstimate
 from lbopt.serving.router.events import LARGEST_EVENT, EventCounter
-from lbopt.serving.router.scrape import Reading, of_rank, read_metrics
+from lbopt.serving.scrape import Reading, of_rank, read_metrics
 
 
 def event(**fields):

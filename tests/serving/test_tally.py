@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-from lbopt.serving.router.tally import Tally
+from lbopt.serving.families import Tally
 
 BOUNDS = (0.00005, 0.001, 0.3, 1, 30)
 

@@ -9,7 +9,7 @@ from serving.engines import Engine, becomes, fleet, run, stream
 from typer.testing import CliRunner
 
 from lbopt.cli import app
-from lbopt.serving.fleet_view import read_view
+from lbopt.serving.scrape import read_view
 
 
 def test_the_view_of_a_running_router():

@@ -6,15 +6,30 @@ engines report what they held after their last step, which is the same here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.core import InfoMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from lbopt.serving.families import counter, gauge
+
 _SECONDS = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+
+
+_GAUGES = {
+    "running": ("vllm:num_requests_running", "Number of requests in model execution batches."),
+    "waiting": ("vllm:num_requests_waiting", "Number of requests waiting to be processed."),
+    "kv_usage": ("vllm:kv_cache_usage_perc", "KV-cache usage. 1 means 100 percent usage."),
+}
+_COUNTERS = {
+    "preemptions": ("vllm:num_preemptions", "Cumulative number of preemptions."),
+    "prompt_tokens": ("vllm:prompt_tokens", "Number of prefill tokens processed."),
+    "made_tokens": ("vllm:generation_tokens", "Number of generation tokens processed."),
+}
 
 
 class RankFigures(NamedTuple):
@@ -37,30 +52,14 @@ class _Engines(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield every family with a sample a rank."""
         of = self._metrics
-        names = ["model_name", "engine"]
-        gauges = {
-            "vllm:num_requests_running": ("Number of requests in model execution batches.", "running"),
-            "vllm:num_requests_waiting": ("Number of requests waiting to be processed.", "waiting"),
-            "vllm:kv_cache_usage_perc": ("KV-cache usage. 1 means 100 percent usage.", "kv_usage"),
-        }
-        counters = {
-            "vllm:num_preemptions": ("Cumulative number of preemptions.", "preemptions"),
-            "vllm:prompt_tokens": ("Number of prefill tokens processed.", "prompt_tokens"),
-            "vllm:generation_tokens": ("Number of generation tokens processed.", "made_tokens"),
-        }
-        figures = list(of.figures())
-        for families, kind in ((gauges, GaugeMetricFamily), (counters, CounterMetricFamily)):
-            for name, (text, field) in families.items():
-                family = kind(name, text, labels=names)
-                for rank, one in enumerate(figures):
-                    family.add_metric([of.model, str(rank)], float(getattr(one, field)))
-                yield family
-        success = CounterMetricFamily(
-            "vllm:request_success", "Count of successfully processed requests.", labels=[*names, "finished_reason"]
-        )
-        for (rank, reason), count in sorted(of.ended.items()):
-            success.add_metric([of.model, str(rank), reason], float(count))
-        yield success
+        figures = [((of.model, str(rank)), one) for rank, one in enumerate(of.figures())]
+        for tell, families in ((gauge, _GAUGES), (counter, _COUNTERS)):
+            for field, (name, text) in families.items():
+                values = {names: float(getattr(one, field)) for names, one in figures}
+                yield tell(name, text, values, "model_name", "engine")
+        ended = {(of.model, str(rank), why): float(count) for (rank, why), count in sorted(of.ended.items())}
+        text = "Count of successfully processed requests."
+        yield counter("vllm:request_success", text, ended, "model_name", "engine", "finished_reason")
         yield InfoMetricFamily("vllm:cache_config", "Information of the LLMEngine CacheConfig", value=of.cache_config)
 
 
@@ -81,7 +80,7 @@ class EndpointMetrics:
         self.model = model
         self.figures = figures
         self.cache_config = cache_config
-        self.ended: dict[tuple[int, str], int] = {}
+        self.ended: Counter[tuple[int, str]] = Counter()
         self._registry = CollectorRegistry()
         self._registry.register(_Engines(self))
         self._first, self._gap, self._whole = (
@@ -107,8 +106,7 @@ class EndpointMetrics:
         made
             Tokens that it made.
         """
-        key = (rank, reason)
-        self.ended[key] = self.ended.get(key, 0) + 1
+        self.ended[rank, reason] += 1
         labels = (self.model, str(rank))
         self._whole.labels(*labels).observe(whole)
         if first is not None:

@@ -6,25 +6,53 @@ the router's own.
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterator
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from lbopt.serving.router.locality_metrics import locality_metrics
-from lbopt.serving.router.tally import Tally
-from lbopt.serving.state import Ending, Health, RequestTracker
+from lbopt.serving.families import Tally, counter, gauge, histogram
+from lbopt.serving.state import BarrierGroup, Ending, Health, RequestTracker, WorkerMirror
 
 if TYPE_CHECKING:
     from lbopt.serving.router.dispatcher import Stages
+    from lbopt.serving.router.endpoint import Endpoint
     from lbopt.serving.router.service import Router
+    from lbopt.serving.router.signatures import Signatures
 
 _WAITS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 _DECISIONS = (0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.2)
 _ERRORS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
+
+_UP = {Health.UP: 1.0, Health.RESTING: 0.75, Health.DRAINING: 0.5, Health.DOWN: 0.0}
+_SAID_OF_HEALTH = "1 = takes requests, 0.75 = rests, 0.5 = drains, 0 = down"
+_OF_DRIFT = {
+    "similarity": "Cosine to the nearest centroid",
+    "band_workers": "Workers in the band",
+    "strange_share": "Share of choices at experts that no calibration request used",
+}
+
+
+class Course:
+    """What was seen of loads over time, token seconds and seconds: how long workers were idle at the barrier."""
+
+    def __init__(self) -> None:
+        self.busy = 0.0
+        self.idle = 0.0
+        self.imbalance = 0.0
+
+    def add(self, group: BarrierGroup, seconds: float) -> None:
+        """Take in so many seconds of the present loads of a group."""
+        workers = group.at_barrier
+        peak = max((worker.load for worker in workers), default=0)
+        if peak > 0:
+            imbalance = group.imbalance
+            self.busy += seconds
+            self.idle += seconds * imbalance / (len(workers) * peak)
+            self.imbalance += seconds * imbalance
 
 
 class RouterMetrics(Collector):
@@ -38,7 +66,8 @@ class RouterMetrics(Collector):
         self.stopped: Counter[str] = Counter()
         self.tokens = 0  # of requests that have ended
         self._ends: deque[float] = deque(maxlen=256)
-        self._idle: dict[str, list[float]] = {}  # by group: time of the last sample, busy seconds, idle share of them
+        self._courses: defaultdict[str, Course] = defaultdict(Course)  # by group
+        self._sampled_at: float | None = None
         self._wait, self._first, self._per_token = Tally(_WAITS), Tally(_WAITS), Tally(_WAITS)
         self._stages = {stage: Tally(_DECISIONS) for stage in ("observe", "decide", "send")}
         self._error = Tally(_ERRORS)
@@ -78,15 +107,9 @@ class RouterMetrics(Collector):
 
     def sample_barrier(self, now: float) -> None:
         """Add to the time that workers were idle at the barrier, as the loads of this moment have it."""
-        for name, group in self._router.fleet.groups.items():
-            last = self._idle.setdefault(name, [now, 0.0, 0.0])
-            workers = group.at_barrier
-            peak = max((worker.load for worker in workers), default=0)
-            if peak > 0:
-                passed = now - last[0]
-                last[1] += passed
-                last[2] += passed * group.imbalance / (len(workers) * peak)
-            last[0] = now
+        for group in self._router.fleet.groups.values():
+            self._courses[group.name].add(group, 0.0 if self._sampled_at is None else now - self._sampled_at)
+        self._sampled_at = now
 
     # -- what is read
 
@@ -105,123 +128,185 @@ class RouterMetrics(Collector):
         yield from self._of_workers()
         yield from self._of_groups()
         yield from self._of_requests()
-        router = self._router
-        if router.fleet.prefillers:
-            share = GaugeMetricFamily("lbopt_prefiller_cache_share", "KV cache in use", labels=["prefiller"])
-            held = GaugeMetricFamily("lbopt_prefiller_blocks_held", "Blocks held there", labels=["prefiller"])
-            for name, prefiller in router.fleet.prefillers.items():
-                share.add_metric([name], prefiller.share)
-                held.add_metric([name], prefiller.blocks)
-            yield from (share, held)
-        if router.signatures is not None:
-            yield from locality_metrics(router.signatures)
-        if router.shadow is not None:
-            yield from router.shadow.collect()
+        if self._router.fleet.prefillers:
+            yield from self._of_prefillers()
+        if self._router.signatures is not None:
+            yield from _of_locality(self._router.signatures)
+        if self._router.shadow is not None:
+            yield from self._router.shadow.collect()
 
-    def _of_tallies(self) -> Iterator[Metric]:
-        for name, text, tally in (
-            ("lbopt_pool_wait_seconds", "Time in the pool until a worker was chosen", self._wait),
-            ("lbopt_time_to_first_token_seconds", "From the arrival to the first chunk of an engine", self._first),
-            ("lbopt_time_per_output_token_seconds", "From the first chunk to the end, per token", self._per_token),
-            (
+    def _of_tallies(self) -> list[Metric]:
+        return [
+            histogram("lbopt_pool_wait_seconds", "Time in the pool until a worker was chosen", self._wait),
+            histogram(
+                "lbopt_time_to_first_token_seconds", "From the arrival to the first chunk of an engine", self._first
+            ),
+            histogram(
+                "lbopt_time_per_output_token_seconds", "From the first chunk to the end, per token", self._per_token
+            ),
+            histogram(
                 "lbopt_prompt_estimate_error",
                 "Share by which the estimated prompt tokens differ from those that the engine counted",
                 self._error,
             ),
-        ):
-            yield HistogramMetricFamily(name, text, buckets=tally.buckets(), sum_value=tally.sum)
-        stages = HistogramMetricFamily("lbopt_dispatch_seconds", "One decision, by stage", labels=["stage"])
-        for stage, tally in self._stages.items():
-            stages.add_metric([stage], tally.buckets(), tally.sum)
-        yield stages
+            histogram("lbopt_dispatch_seconds", "One decision, by stage", self._stages, "stage"),
+        ]
 
-    def _of_workers(self) -> Iterator[Metric]:
-        labels = ["group", "worker"]
-        load = GaugeMetricFamily("lbopt_worker_tokens", "Tokens that the worker holds", labels=labels)
-        running = GaugeMetricFamily("lbopt_worker_running", "Requests in its slots", labels=labels)
-        queued = GaugeMetricFamily("lbopt_worker_queued", "Requests bound to it without a slot", labels=labels)
-        up = GaugeMetricFamily(
-            "lbopt_worker_up", "1 = takes requests, 0.75 = rests, 0.5 = drains, 0 = down", labels=labels
-        )
-        drift = GaugeMetricFamily(
-            "lbopt_mirror_drift_tokens", "Tokens by the engine's metrics minus those of the mirror", labels=labels
-        )
-        drifted = GaugeMetricFamily(
-            "lbopt_mirror_drift_requests", "Requests by the engine's metrics minus those of the mirror", labels=labels
-        )
-        states = {Health.UP: 1.0, Health.RESTING: 0.75, Health.DRAINING: 0.5, Health.DOWN: 0.0}
-        for worker, endpoint in self._router.endpoints.items():
-            names = [worker.group.name, worker.name]
-            load.add_metric(names, worker.load)
-            running.add_metric(names, len(worker.running))
-            queued.add_metric(names, len(worker.queue))
-            up.add_metric(names, states[worker.health])
-            if endpoint.read_at >= 0:
-                drifted.add_metric(names, endpoint.drift_requests)
-            if endpoint.drift_tokens is not None:
-                drift.add_metric(names, endpoint.drift_tokens)
-        yield from (load, running, queued, up, drift, drifted)
+    def _of_workers(self) -> list[Metric]:
+        workers = {(worker.group.name, worker.name): (worker, e) for worker, e in self._router.endpoints.items()}
 
-    def _of_groups(self) -> Iterator[Metric]:
-        imbalance = GaugeMetricFamily(
-            "lbopt_imbalance_tokens", "Workers times the largest load, minus the sum of loads", labels=["group"]
-        )
-        busy = CounterMetricFamily("lbopt_barrier_seconds", "Time with a request running", labels=["group"])
-        idle = CounterMetricFamily(
-            "lbopt_barrier_idle_seconds", "The same times the share that workers wait at the barrier", labels=["group"]
-        )
-        steps = CounterMetricFamily("lbopt_steps", "Steps of the group, by its tokens", labels=["group"])
-        for name, group in self._router.fleet.groups.items():
-            imbalance.add_metric([name], group.imbalance)
-            _, seconds, share = self._idle.get(name, (0.0, 0.0, 0.0))
-            busy.add_metric([name], seconds)
-            idle.add_metric([name], share)
-            steps.add_metric([name], group.step)
-        yield from (imbalance, busy, idle, steps)
+        def of(name: str, text: str, read: Callable[[WorkerMirror, Endpoint], float | None]) -> Metric:
+            values = {names: value for names, both in workers.items() if (value := read(*both)) is not None}
+            return gauge(name, text, values, "group", "worker")
 
-    def _of_requests(self) -> Iterator[Metric]:
-        router = self._router
-        pool = GaugeMetricFamily("lbopt_pool_requests", "Requests that wait in the pool", labels=["model"])
-        oldest = GaugeMetricFamily("lbopt_pool_oldest_seconds", "Wait of the oldest of them", labels=["model"])
-        now = router.now()
-        for model, requests in router.fleet.pools.items():
-            pool.add_metric([model], len(requests))
-            oldest.add_metric([model], max((now - tracker.pooled_at for tracker in requests), default=0.0))
-        yield from (pool, oldest)
-        yield GaugeMetricFamily("lbopt_held_bytes", "Bytes of bodies and whole answers", router.budget.held)
-        yield GaugeMetricFamily("lbopt_live_requests", "Requests between arrival and end", len(router.fleet.live))
-        ended = CounterMetricFamily("lbopt_requests", "Requests that have ended, by ending", labels=["ending"])
-        for ending in Ending:
-            ended.add_metric([ending.value], router.fleet.endings[ending])
-        yield ended
-        refused = CounterMetricFamily("lbopt_refused_requests", "Requests not taken, by reason", labels=["reason"])
-        stopped = CounterMetricFamily("lbopt_stopped_requests", "Requests ended by a limit", labels=["reason"])
-        for family, counts in ((refused, self.refused), (stopped, self.stopped)):
-            for reason, count in counts.items():
-                family.add_metric([reason], count)
-            yield family
-        running = sum(tracker.produced for tracker in router.fleet.live.values())
-        dispatcher = router.dispatcher
-        for name, help_text, value in (
-            ("lbopt_output_tokens", "Tokens that went to clients", self.tokens + running),
-            ("lbopt_retries", "Further attempts", self.retries),
-            ("lbopt_recomputations", "Requests that an engine pre-empted", router.fleet.recomputations),
-            ("lbopt_late_events", "Events about requests that had ended", router.fleet.late_events),
-            (
+        return [
+            of("lbopt_worker_tokens", "Tokens that the worker holds", lambda w, _: w.load),
+            of("lbopt_worker_running", "Requests in its slots", lambda w, _: len(w.running)),
+            of("lbopt_worker_queued", "Requests bound to it without a slot", lambda w, _: len(w.queue)),
+            of(
+                "lbopt_worker_up",
+                "1 = takes requests, 0.75 = rests, 0.5 = drains, 0 = down",
+                lambda w, _: _UP[w.health],
+            ),
+            of(
+                "lbopt_mirror_drift_tokens",
+                "Tokens by the engine's metrics minus those of the mirror",
+                lambda _, endpoint: endpoint.drift_tokens,
+            ),
+            of(
+                "lbopt_mirror_drift_requests",
+                "Requests by the engine's metrics minus those of the mirror",
+                lambda _, endpoint: endpoint.drift_requests if endpoint.read_at >= 0 else None,
+            ),
+        ]
+
+    def _of_groups(self) -> list[Metric]:
+        groups, courses = self._router.fleet.groups, self._courses
+        return [
+            gauge(
+                "lbopt_imbalance_tokens",
+                "Workers times the largest load, minus the sum of loads",
+                {name: group.imbalance for name, group in groups.items()},
+                "group",
+            ),
+            counter(
+                "lbopt_barrier_seconds",
+                "Time with a request running",
+                {name: courses[name].busy for name in groups},
+                "group",
+            ),
+            counter(
+                "lbopt_barrier_idle_seconds",
+                "The same times the share that workers wait at the barrier",
+                {name: courses[name].idle for name in groups},
+                "group",
+            ),
+            counter(
+                "lbopt_steps",
+                "Steps of the group, by its tokens",
+                {name: group.step for name, group in groups.items()},
+                "group",
+            ),
+        ]
+
+    def _of_requests(self) -> list[Metric]:
+        router, fleet, dispatcher = self._router, self._router.fleet, self._router.dispatcher
+        now, pools = router.now(), fleet.pools.items()
+        made = self.tokens + sum(tracker.produced for tracker in fleet.live.values())
+        return [
+            gauge(
+                "lbopt_pool_requests",
+                "Requests that wait in the pool",
+                {model: len(pool) for model, pool in pools},
+                "model",
+            ),
+            gauge(
+                "lbopt_pool_oldest_seconds",
+                "Wait of the oldest of them",
+                {model: max((now - tracker.pooled_at for tracker in pool), default=0.0) for model, pool in pools},
+                "model",
+            ),
+            gauge("lbopt_held_bytes", "Bytes of bodies and whole answers", router.budget.held),
+            gauge("lbopt_live_requests", "Requests between arrival and end", len(fleet.live)),
+            counter(
+                "lbopt_requests",
+                "Requests that have ended, by ending",
+                {ending.value: fleet.endings[ending] for ending in Ending},
+                "ending",
+            ),
+            counter("lbopt_refused_requests", "Requests not taken, by reason", self.refused, "reason"),
+            counter("lbopt_stopped_requests", "Requests ended by a limit", self.stopped, "reason"),
+            counter("lbopt_output_tokens", "Tokens that went to clients", made),
+            counter("lbopt_retries", "Further attempts", self.retries),
+            counter("lbopt_recomputations", "Requests that an engine pre-empted", fleet.recomputations),
+            counter("lbopt_late_events", "Events about requests that had ended", fleet.late_events),
+            counter(
                 "lbopt_late_decisions",
                 "Decisions of the fall-back rule because of the deadline",
                 dispatcher.late_decisions,
             ),
-            (
+            counter(
                 "lbopt_failed_decisions",
                 "Decisions of the fall-back rule because of an error",
                 dispatcher.failed_decisions,
             ),
-            ("lbopt_rounds", "Rounds of the dispatcher", dispatcher.rounds),
-            ("lbopt_failed_rounds", "Rounds in which requests were placed by load", dispatcher.failed_rounds),
-            ("lbopt_lost_records", "Rows of the record that could not be written", self._lost_records()),
-        ):
-            yield CounterMetricFamily(name, help_text, value)
+            counter("lbopt_rounds", "Rounds of the dispatcher", dispatcher.rounds),
+            counter("lbopt_failed_rounds", "Rounds in which requests were placed by load", dispatcher.failed_rounds),
+            counter(
+                "lbopt_lost_records",
+                "Rows of the record that could not be written",
+                0 if router.record is None else router.record.lost,
+            ),
+        ]
 
-    def _lost_records(self) -> int:
-        return 0 if self._router.record is None else self._router.record.lost
+    def _of_prefillers(self) -> list[Metric]:
+        prefillers = self._router.fleet.prefillers.items()
+        return [
+            gauge(
+                "lbopt_prefiller_cache_share", "KV cache in use", {name: p.share for name, p in prefillers}, "prefiller"
+            ),
+            gauge(
+                "lbopt_prefiller_blocks_held",
+                "Blocks held there",
+                {name: p.blocks for name, p in prefillers},
+                "prefiller",
+            ),
+        ]
+
+
+def _of_locality(signatures: Signatures) -> Iterator[Metric]:
+    """Read what is known of signatures and drift, by model; of several groups of a model, by their number."""
+    rules = {(model, str(n)): rule for model, rules in signatures.rules.items() for n, rule in enumerate(rules)}
+    readings = {names: rule.watch.reading() for names, rule in rules.items() if rule.watch is not None}
+    group = ("model", "group")
+    yield counter("lbopt_locality_requests", "Requests by where their signature was from", signatures.sources, "source")
+    yield counter("lbopt_locality_learned", "Signatures that were remembered", signatures.learned)
+    yield gauge("lbopt_locality_remembered", "Entries that are remembered", signatures.remembered, "model")
+    yield gauge(
+        "lbopt_locality_table_info",
+        "1 for the routing table that decides",
+        {(*names, rule.table_id): 1 for names, rule in rules.items()},
+        *(*group, "table"),
+    )
+    yield gauge(
+        "lbopt_locality_watched_requests",
+        "Requests since the watch on drift began",
+        {names: reading.requests for names, reading in readings.items()},
+        *group,
+    )
+    for number, (name, text) in enumerate(_OF_DRIFT.items()):
+        live = {(*names, "live"): (r.similarity, r.band, r.strange)[number] for names, r in readings.items()}
+        expected = {(*names, "calibration"): reading.expected[number] for names, reading in readings.items()}
+        yield gauge(f"lbopt_locality_{name}", text, live | expected, *group, "of")
+    yield gauge(
+        "lbopt_locality_drift_level",
+        "A chart over its threshold; 1 sounds the alarm",
+        {(*names, of): level for names, reading in readings.items() for of, level in reading.levels.items()},
+        *(*group, "statistic"),
+    )
+    yield gauge(
+        "lbopt_locality_drift_alarm",
+        "1 after an alarm",
+        {names: float(reading.alarm is not None) for names, reading in readings.items()},
+        *group,
+    )

@@ -15,7 +15,7 @@ import msgspec
 from lbopt.serving.http_client import Wires, request_head
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.job import Job
-from lbopt.serving.router.scrape import LARGEST_SCRAPE, Reading, of_rank, read_metrics
+from lbopt.serving.scrape import LARGEST_SCRAPE, Reading, of_rank, read_metrics
 from lbopt.serving.state import Health, Prefiller, WorkerMirror
 from lbopt.serving.usage import count_of
 

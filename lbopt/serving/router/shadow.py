@@ -11,10 +11,12 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 
 from lbopt.model import Trace
+from lbopt.serving.families import counter, gauge
 from lbopt.serving.router.dispatcher import Dispatcher
+from lbopt.serving.router.metrics import Course
 from lbopt.serving.router.rules import rule_for, warm
 from lbopt.serving.rule import LiveRule
 from lbopt.serving.state import Ending, FleetState, Health, RequestTracker, Stage, WorkerMirror
@@ -27,26 +29,18 @@ if TYPE_CHECKING:
 _REST = 2**40
 
 
-class _Course:
-    """What was seen of one fleet over time: shares of time idle at the barrier, and waits."""
+class _Course(Course):
+    """The course of one fleet, and how long its requests waited."""
 
     def __init__(self) -> None:
-        self.busy = 0.0
-        self.idle = 0.0
-        self.imbalance = 0.0
+        super().__init__()
         self.waits = 0.0
         self.placed = 0
 
-    def add(self, fleet: FleetState, seconds: float) -> None:
-        """Take in so many seconds of the present loads."""
-        for group in fleet.groups.values():
-            workers = group.at_barrier
-            peak = max((worker.load for worker in workers), default=0)
-            if peak > 0:
-                imbalance = group.imbalance
-                self.busy += seconds
-                self.idle += seconds * imbalance / (len(workers) * peak)
-                self.imbalance += seconds * imbalance
+    def note(self, wait: float) -> None:
+        """Note that a request was placed after so many seconds."""
+        self.waits += wait
+        self.placed += 1
 
     def to_dict(self) -> dict[str, float | int | None]:
         """Return the means."""
@@ -116,8 +110,7 @@ class Shadow:
         if twin is None:
             return
         if real.attempt:
-            self.real.waits += real.dispatched_at - real.arrived_at
-            self.real.placed += 1
+            self.real.note(real.dispatched_at - real.arrived_at)
             self.alike += worker is not None and worker.name == twin.payload
             self.different += worker is None or worker.name != twin.payload
         if real.ending is not Ending.FINISHED:
@@ -134,8 +127,9 @@ class Shadow:
         """Bring the books to the present: steps of the real groups, workers that came and went."""
         now = self._router.now()
         passed, self._at = now - self._at if self._at else 0.0, now
-        self.real.add(self._router.fleet, passed)
-        self.own.add(self.fleet, passed)
+        for course, fleet in ((self.real, self._router.fleet), (self.own, self.fleet)):
+            for group in fleet.groups.values():
+                course.add(group, passed)
         self._follow_workers(now)
         for name, group in self.fleet.groups.items():
             real = self._router.fleet.groups[name]
@@ -188,8 +182,7 @@ class Shadow:
         now = self._router.now()
         for tracker, worker in zip(sight.waiting, decision.tolist(), strict=True):
             if worker >= 0:
-                self.own.waits += now - tracker.arrived_at
-                self.own.placed += 1
+                self.own.note(now - tracker.arrived_at)
                 tracker.payload = sight.workers[worker].name
         if self._router.record is not None:
             self._router.record.decided(sight, decision, rule, stages, [], is_shadow=True)
@@ -207,13 +200,9 @@ class Shadow:
         """Return the metrics."""
         with contextlib.suppress(RuntimeError):
             self.advance()
-        imbalance = GaugeMetricFamily(
-            "lbopt_shadow_imbalance_tokens", "Imbalance of the shadow's books", labels=["group"]
-        )
-        for name, group in self.fleet.groups.items():
-            imbalance.add_metric([name], group.imbalance)
-        yield imbalance
-        yield CounterMetricFamily("lbopt_shadow_barrier_seconds", "Time with a request running", self.own.busy)
-        yield CounterMetricFamily("lbopt_shadow_barrier_idle_seconds", "Of it idle at the barrier", self.own.idle)
-        yield CounterMetricFamily("lbopt_shadow_placed", "Placements of the shadow", self.own.placed)
-        yield CounterMetricFamily("lbopt_shadow_different", "Placements on another worker", self.different)
+        imbalance = {name: group.imbalance for name, group in self.fleet.groups.items()}
+        yield gauge("lbopt_shadow_imbalance_tokens", "Imbalance of the shadow's loads", imbalance, "group")
+        yield counter("lbopt_shadow_barrier_seconds", "Time with a request running", self.own.busy)
+        yield counter("lbopt_shadow_barrier_idle_seconds", "Of it idle at the barrier", self.own.idle)
+        yield counter("lbopt_shadow_placed", "Placements of the shadow", self.own.placed)
+        yield counter("lbopt_shadow_different", "Placements on another worker", self.different)

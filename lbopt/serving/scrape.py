@@ -1,0 +1,189 @@
+"""What is read of metrics in Prometheus' text: an engine's by rank, and a router's fleet as numbers for a terminal.
+
+Two readings of a router make rates; a counter that has fallen means that the router was started anew.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+#: A line: a name, labels, whose values may hold any sign, and a number. It never goes back over labels.
+_SAMPLE = re.compile(rb'([\w:]++)(?:\{((?:[^"}]++|"(?:[^"\\]++|\\.)*+")*+)\}[ \t]*+|[ \t]++)(\S{1,64})(?!\S)')
+_LABEL = re.compile(r'(?<!\w)(\w++)="((?:[^"\\]|\\.)*)"')
+
+#: Bytes of a line that are read.
+_LONGEST_LINE = 4096
+_RANK = re.compile(rb'\b(?:engine|dp_rank)="(\d{1,5})"')
+
+#: By the names of vLLM and SGLang, what a metric says.
+_NAMES = {
+    "vllm:num_requests_running": "running",
+    "sglang:num_running_reqs": "running",
+    "vllm:num_requests_waiting": "waiting",
+    "sglang:num_queue_reqs": "waiting",
+    "vllm:kv_cache_usage_perc": "share",
+    "vllm:gpu_cache_usage_perc": "share",
+    "sglang:token_usage": "share",
+}
+
+#: Bytes of one scrape that are read, and lines of one metric in it: as many as an engine has ranks.
+LARGEST_SCRAPE = 8 * 2**20
+_MOST_LINES = 4096
+
+
+class Sample(NamedTuple):
+    """A line of metrics: its name, its labels as they stand there, and its number."""
+
+    name: str
+    labels: bytes
+    value: float
+
+    def by_label(self) -> dict[str, str]:
+        """Return the values of the labels."""
+        return dict(_LABEL.findall(self.labels.decode("utf-8", "replace")))
+
+
+def samples(data: bytes, prefix: bytes, most: int) -> Iterator[Sample]:
+    """Yield the first samples whose names begin with a prefix.
+
+    Lines that are no counts, no numbers or negative, are left out: what cannot be read is not zero. The work is linear
+    in the bytes, whatever they are, since only lines that begin with the prefix are looked into.
+
+    Parameters
+    ----------
+    data
+        What a server sent.
+    prefix
+        Of the names.
+    most
+        Lines that are looked into.
+    """
+    at = 0 if data.startswith(prefix) else data.find(b"\n" + prefix) + 1 or -1
+    for _ in range(most):
+        if at < 0:
+            return
+        read = _SAMPLE.match(data[at : at + _LONGEST_LINE].partition(b"\n")[0])
+        value = math.nan if read is None else _number(read[3])
+        if read is not None and not math.isnan(value):
+            yield Sample(read[1].decode(), read[2] or b"", value)
+        at = data.find(b"\n" + prefix, at) + 1 or -1
+
+
+def _number(text: bytes) -> float:
+    """Return a number that counts something; NaN where the text is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    return value if 0 <= value <= 2**53 else math.nan
+
+
+@dataclass(slots=True)
+class Reading:
+    """What an engine says of one rank; None where it does not say."""
+
+    running: int | None = None
+    waiting: int | None = None
+    share: float | None = None
+
+
+def read_metrics(data: bytes) -> dict[int | None, Reading]:
+    """Return the readings by rank; None where the engine names none."""
+    found: dict[int | None, Reading] = {}
+    for name, what in _NAMES.items():
+        for sample in samples(data, name.encode(), _MOST_LINES):
+            if sample.name != name:
+                continue
+            rank = _RANK.search(sample.labels)
+            reading = found.setdefault(int(rank[1]) if rank else None, Reading())
+            if what == "share":
+                reading.share = sample.value
+            else:
+                setattr(reading, what, (getattr(reading, what) or 0) + int(sample.value))
+    return found
+
+
+def of_rank(readings: dict[int | None, Reading], rank: int | None) -> Reading:
+    """Return the reading of a worker: that of its rank, or the only one there is."""
+    if rank is not None and rank in readings:
+        return readings[rank]
+    if rank is None and len(readings) == 1:
+        return next(iter(readings.values()))
+    return readings.get(None, Reading())
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerView:
+    """One worker."""
+
+    group: str
+    name: str
+    tokens: int
+    running: int
+    queued: int
+    up: float
+
+
+@dataclass(frozen=True, slots=True)
+class FleetView:
+    """A fleet at one moment.
+
+    Parameters
+    ----------
+    at
+        Time of the reading, s.
+    workers
+        By group and name.
+    imbalance
+        Tokens, by group.
+    pool, oldest
+        Requests that wait and seconds of the oldest, by model.
+    counters
+        Sums of every counter over its labels, by name without ``lbopt_`` and ``_total``.
+    """
+
+    at: float
+    workers: tuple[WorkerView, ...] = ()
+    imbalance: dict[str, float] = field(default_factory=dict)
+    pool: dict[str, float] = field(default_factory=dict)
+    oldest: dict[str, float] = field(default_factory=dict)
+    counters: dict[str, float] = field(default_factory=dict)
+
+    def rate(self, counter: str, before: FleetView | None) -> float | None:
+        """Return how much a counter grows a second; None where that is not known."""
+        if before is None or self.at <= before.at:
+            return None
+        grown = self.counters.get(counter, 0.0) - before.counters.get(counter, 0.0)
+        return grown / (self.at - before.at) if grown >= 0 else None
+
+    def idle_share(self, before: FleetView | None) -> float | None:
+        """Return the share of time idle at the barrier since the reading before; None while nothing ran."""
+        busy, idle = self.rate("barrier_seconds", before), self.rate("barrier_idle_seconds", before)
+        return idle / busy if busy and idle is not None else None
+
+
+def read_view(text: str, at: float) -> FleetView:
+    """Return the view that a text of metrics gives; lines that are no metrics of a router are left out."""
+    of_workers: defaultdict[str, dict[tuple[str, str], float]] = defaultdict(dict)
+    single: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    counters: Counter[str] = Counter()
+    for sample in samples(text.encode("utf-8", "replace"), b"lbopt_", len(text)):
+        name, labels = sample.name.removeprefix("lbopt_"), sample.by_label()
+        if name.endswith("_total"):
+            counters[name.removesuffix("_total")] += sample.value  # type: ignore[assignment]
+        elif "worker" in labels:
+            of_workers[name][labels.get("group", ""), labels["worker"]] = sample.value
+        elif len(labels) == 1:
+            single[name][next(iter(labels.values()))] = sample.value
+    load = of_workers["worker_tokens"], of_workers["worker_running"], of_workers["worker_queued"]
+    workers = [
+        WorkerView(*names, *(int(of.get(names, 0)) for of in load), up)  # type: ignore[call-arg]
+        for names, up in of_workers["worker_up"].items()
+    ]
+    imbalance, pool, oldest = single["imbalance_tokens"], single["pool_requests"], single["pool_oldest_seconds"]
+    return FleetView(at, tuple(workers), imbalance, pool, oldest, dict(counters))
