@@ -1,9 +1,9 @@
 """The prefill side: gated passes of instances with several units, and policies that hold requests back or do not."""
 
-from lbopt.prefill.adaptive_interval import AdaptiveInterval
 from lbopt.prefill.allocations import ALLOCATIONS, Allocation, make_allocation
 from lbopt.prefill.greedy_batch import pbaa
 from lbopt.prefill.metrics import PrefillMetrics
+from lbopt.prefill.pace import AdaptiveInterval
 from lbopt.prefill.pass_time import PassTime
 from lbopt.prefill.policies import PREFILL_POLICIES, DispatchPolicy, make_prefill_policy
 from lbopt.prefill.requests import PrefillRequests

@@ -1,6 +1,6 @@
 """Rules that give the requests of a batch to the units of an instance, and the text ``name:option=value`` for one.
 
-What they do is in `kernels.prefill.allocation`.
+What they do is in `kernels.prefill.allocation`; `place` has one do it.
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from lbopt.exceptions import InputError
-from lbopt.kernels.arrays import Record, record
+from lbopt.kernels.arrays import Bools, Ints, Record, record
 from lbopt.kernels.prefill import codes
-from lbopt.kernels.prefill.state import PARAMETERS
+from lbopt.kernels.prefill.batch import RULE, Batch
 from lbopt.spec import options_of, unknown
 
 
@@ -26,24 +28,24 @@ class Allocation:
     code
         See `kernels.prefill.codes`.
     parameters
-        By name, see `kernels.prefill.state.PARAMETERS`.
+        By name, see `kernels.prefill.batch.RULE`.
     """
 
     name: str
     code: int
     parameters: dict[str, int] = field(default_factory=dict)
+    record: Record = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        rule = record(RULE)
+        for name, value in {"code": self.code, **self.parameters}.items():
+            setattr(rule, name, value)
+        object.__setattr__(self, "record", rule)
 
     @property
     def chooses(self) -> bool:
         """Whether the rule is shown the whole queue and may keep or refuse."""
         return self.code in (codes.PBAA, codes.BACKFILL)
-
-    def parameter_record(self) -> Record:
-        """Return the parameters, `kernels.prefill.state.PARAMETERS`."""
-        parameters = record(PARAMETERS)
-        for name, value in self.parameters.items():
-            setattr(parameters, name, value)
-        return parameters
 
 
 def round_robin() -> Allocation:
@@ -128,3 +130,42 @@ def make_allocation(spec: str) -> Allocation:
         raise unknown("allocation", name, ALLOCATIONS)
     factory = ALLOCATIONS[name]
     return factory(**options_of("allocation", name, rest, factory))
+
+
+def place(
+    rule: Allocation,
+    load: Ints,
+    length: Ints,
+    chunk: int,
+    hits: Ints | None = None,
+    deferred: Ints | Bools | None = None,
+    turn: int = 0,
+    tops_up: bool = False,
+) -> Ints:
+    """Return the unit of each request of one batch, KEEP or REFUSE, int64 (n,).
+
+    Parameters
+    ----------
+    rule
+        Who decides.
+    load
+        int64 (D,), tokens that each unit has to compute; changed in place.
+    length, hits, deferred
+        (n,), (n, D), (n,): tokens of the prompts, the oldest first, those cached on each unit, and how often each
+        request was kept; None = nothing is cached, none was kept.
+    chunk
+        Most tokens of a unit in a pass.
+    turn
+        Requests that the instance was sent before, where round-robin stands.
+    tops_up
+        Whether the pass that this is for has got a batch before.
+    """
+    from lbopt.kernels.prefill.allocation import allocate
+
+    n = length.size
+    unit, key = np.full((2, n), codes.KEEP, dtype=np.int64)
+    cached = np.zeros((0, 0, 0), dtype=np.int64) if hits is None else hits[:, None, :].copy()
+    kept = np.zeros(n, dtype=np.int64) if deferred is None else deferred.astype(np.int64)
+    batch = Batch(rule.record, length.copy(), cached, kept, np.arange(n), key, unit)
+    allocate(batch, n, 0, turn, chunk, tops_up, load)
+    return unit

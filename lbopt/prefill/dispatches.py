@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.prefill import codes
-from lbopt.kernels.prefill.state import State
 from lbopt.prefill.exact.batch import PrefillBatch
 from lbopt.prefill.requests import PrefillRequests
 from lbopt.prefill.setting import PrefillSetting
@@ -61,14 +60,15 @@ def dispatches(requests: PrefillRequests, setting: PrefillSetting, *, seed: int)
         ended = simulation.run(1)
         if progress.last_dispatch > last:
             queue = np.concatenate([waited, np.arange(arrived, progress.coming)])
-            yield _undone(queue, requests, setting, state)
+            yield _undone(queue, requests, simulation)
 
 
-def _undone(queue: NDArray[np.int64], requests: PrefillRequests, setting: PrefillSetting, state: State) -> Dispatch:
+def _undone(queue: NDArray[np.int64], requests: PrefillRequests, simulation: Simulation) -> Dispatch:
+    setting, state = simulation.setting, simulation.state
     now, g = float(state.progress.last_dispatch), int(state.progress.target) - 1
     sent = state.status.dispatched[queue] == now
     unit = np.where(sent, state.status.unit[queue], -1)
-    deferred = state.deferred[queue]
+    deferred = simulation.batch.deferred[queue]
     if setting.rule.chooses:  # it was shown all of them; who was refused was not counted once more
         still = state.waiting[state.progress.queue_head : state.progress.queue_tail]
         deferred[np.isin(queue, still)] -= 1

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.model.integers import boolean_array, integer_array
-from lbopt.prefill.allocations import pbaa_rule
+from lbopt.prefill.allocations import pbaa_rule, place
 from lbopt.prefill.requests import MOST_TOKENS
 
 
@@ -56,17 +56,11 @@ def pbaa(
         )
     if whole and chunk is None:
         raise InputError("whole=True needs the chunk, by which an empty unit is known; expected chunk=TOKENS")
-    cached = np.zeros((0, 0, 0), dtype=np.int64) if hits is None else checked_hits(hits, prompts, D)[:, None, :].copy()
-    deferred = np.zeros(n, dtype=np.int64)
-    if pending is not None:
-        deferred[:] = boolean_array("pending", pending, n)
-    from lbopt.kernels.prefill.pbaa import pbaa as compiled
-
+    rule = pbaa_rule(printed=printed, cache=hits is not None, whole=whole)
+    cached = None if hits is None else checked_hits(hits, prompts, D)
+    late = None if pending is None else boolean_array("pending", pending, n)
     full = chunk or 0
-    unit, key = np.empty((2, n), dtype=np.int64)
-    parameters = pbaa_rule(printed=printed, cache=hits is not None, whole=whole).parameter_record()
-    compiled(parameters, prompts.copy(), cached, deferred, np.arange(n), 0, full, full - room, key, unit)
-    return unit
+    return place(rule, full - room, prompts, full, cached, late)
 
 
 def checked_hits(hits: Any, length: NDArray[np.int64], units: int) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError, LbOptError
 from lbopt.kernels.arrays import record, records
 from lbopt.kernels.prefill import codes
+from lbopt.kernels.prefill.batch import Batch
 from lbopt.kernels.prefill.state import (
     FINISHED,
     INSTANCE,
@@ -85,10 +86,11 @@ class Simulation:
     """A run that can be looked at on its way."""
 
     def __init__(self, requests: PrefillRequests, setting: PrefillSetting, seed: int, keep_units: bool = False) -> None:
-        self._requests, self._setting, self._seed, self._keep_units = requests, setting, seed, keep_units
+        self._requests, self.setting, self._seed, self._keep_units = requests, setting, seed, keep_units
         self._truth = _requests_of(requests, setting, seed)
         self._rules = _rules_of(setting, seed)
         self.state = _fresh_state(len(requests), setting, seed)
+        self.batch = _fresh_batch(self._truth, setting)
         D = setting.units_per_instance
         self._rows = _fresh_rows(max(4 * setting.num_instances, ROWS_PER_CHUNK), D, keep_units)
         self._chunks: list[dict[str, NDArray[Any]]] = []
@@ -100,7 +102,7 @@ class Simulation:
         progress = self.state.progress
         progress.moments_left = moments
         while True:
-            why = run(self._truth, self._rules, self.state, self._rows)
+            why = run(self._truth, self._rules, self.state, self.batch, self._rows)
             if why == PAUSED:
                 return False
             self._keep_rows()
@@ -108,7 +110,7 @@ class Simulation:
                 return True
             if why == STUCK:
                 raise LbOptError(
-                    f"policy '{self._setting.dispatch.name}' with allocation '{self._setting.allocation}' leaves "
+                    f"policy '{self.setting.dispatch.name}' with allocation '{self.setting.allocation}' leaves "
                     f"{progress.unfinished} requests waiting although nothing more will happen"
                 )
 
@@ -128,9 +130,9 @@ class Simulation:
             "instance": status["instance"],
             "unit": status["unit"],
             "passes": status["served_by"],
-            "deferred": state.deferred.copy(),
+            "deferred": self.batch.deferred.copy(),
         }
-        return PrefillRun(self._requests, self._setting, self._seed, columns, passes, seconds)
+        return PrefillRun(self._requests, self.setting, self._seed, columns, passes, seconds)
 
     def _keep_rows(self) -> None:
         progress = self.state.progress
@@ -158,7 +160,6 @@ def _rules_of(setting: PrefillSetting, seed: int) -> Setting:
     return Setting(
         policy=policy.code,
         allocation=rule.code,
-        parameters=rule.parameter_record(),
         engine=ENGINES[setting.engine],
         idle_bypass=policy.idle_bypass,
         by_freedom=policy.by_freedom,
@@ -214,7 +215,6 @@ def _fresh_state(n: int, setting: PrefillSetting, seed: int) -> State:
     instances.predicted_end = np.inf
     return State(
         status=status,
-        deferred=ints(n),
         waiting=ints(pooled),
         on_the_way=ints(n if setting.latency > 0 else 0),
         queues=queues,
@@ -222,14 +222,17 @@ def _fresh_state(n: int, setting: PrefillSetting, seed: int) -> State:
         instances=instances,
         ends=phases.copy(),
         touched=ints(N),
-        batch=ints(pooled),
-        key=ints(pooled),
-        chosen=ints(pooled),
         window=np.zeros(policy.window),
         seen=np.zeros(policy.window),
         missed=np.zeros(policy.window),
         progress=progress,
     )
+
+
+def _fresh_batch(truth: Requests, setting: PrefillSetting) -> Batch:
+    n = truth.length.size
+    shown, key, unit = np.zeros((3, 0 if setting.dispatch.immediate else n), dtype=np.int64)
+    return Batch(setting.rule.record, truth.length, truth.hits, np.zeros(n, dtype=np.int64), shown, key, unit)
 
 
 def _fresh_rows(count: int, D: int, keep_units: bool) -> Passes:

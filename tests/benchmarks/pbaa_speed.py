@@ -14,8 +14,8 @@ import numpy as np
 
 from lbopt.kernels.arrays import record
 from lbopt.kernels.prefill import codes
+from lbopt.kernels.prefill.batch import RULE, Batch
 from lbopt.kernels.prefill.pbaa import in_order, pbaa
-from lbopt.kernels.prefill.state import PARAMETERS
 
 #: What is asked for, in microseconds: the floor, for REQUESTS on UNITS.
 FLOOR = 50.0
@@ -29,11 +29,12 @@ def microseconds(rule, requests=REQUESTS, units=UNITS, repeats=300):
     length = rng.integers(1, 3073, requests)
     hits = rng.integers(0, length[:, None, None] + 1, (requests, 1, units))
     deferred = np.zeros(requests, dtype=np.int64)
-    batch, parameters = np.arange(requests), record(PARAMETERS)
+    batch, parameters = np.arange(requests), record(RULE)
     unit, key = np.empty((2, requests), dtype=np.int64)
     parameters.limit = -1
     if rule is not None:
         parameters.printed, parameters.cache = RULES[rule]
+    shown = Batch(parameters, length, hits, deferred, batch, key, unit)
     best = np.inf
     for _ in range(repeats):
         load = np.zeros(units, dtype=np.int64)
@@ -41,7 +42,7 @@ def microseconds(rule, requests=REQUESTS, units=UNITS, repeats=300):
         if rule is None:
             in_order(length, deferred, batch, key)
         else:
-            pbaa(parameters, length, hits, deferred, batch, 0, codes.NO_LIMIT, load, key, unit)
+            pbaa(shown, requests, 0, codes.NO_LIMIT, load)
         best = min(best, time.perf_counter() - begin)
     return 1e6 * best
 

@@ -13,7 +13,8 @@ from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, Simulation
 CALLS = []
 
 
-def allocate(code, parameters, length, hits, deferred, batch, g, turn, chunk, load, tops_up, key, unit):
+def allocate(asked, m, g, turn, chunk, tops_up, load):
+    length, deferred, batch, unit = asked.length, asked.deferred, asked.shown[:m], asked.unit
     CALLS.append((batch.tolist(), load.tolist()))
     for k in sorted(range(batch.size), key=lambda k: -length[batch[k]]):
         d = int(np.argmin(load))

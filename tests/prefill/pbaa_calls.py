@@ -22,9 +22,10 @@ GENUINE = allocation.allocate
 def compared(flags, kept, seen):
     """Return an `allocate` that calls the genuine one and compares; `kept` counts deferrals by itself."""
 
-    def allocate(code, parameters, length, hits, deferred, batch, g, turn, chunk, load, tops_up, key, unit):
-        before, batch = load.copy(), batch.copy()
-        GENUINE(code, parameters, length, hits, deferred, batch, g, turn, chunk, load, tops_up, key, unit)
+    def allocate(asked, m, g, turn, chunk, tops_up, load):
+        length, hits, unit = asked.length, asked.hits, asked.unit
+        before, batch = load.copy(), asked.shown[:m].copy()
+        GENUINE(asked, m, g, turn, chunk, tops_up, load)
         cached = hits[batch, g] if flags["cache"] else None
         pending = [kept[i] > 0 for i in batch.tolist()]
         wanted, _ = naive_pbaa(

@@ -8,9 +8,9 @@ from kernels.rules import many
 from naive.backfill import backfill as naive_backfill
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.prefill.allocation import allocate
-from lbopt.kernels.prefill.codes import BACKFILL, KEEP
+from lbopt.kernels.prefill.codes import KEEP
 from lbopt.prefill import PrefillRequests, PrefillSetting, make_allocation, simulate_prefill
+from lbopt.prefill.allocations import place
 
 
 @st.composite
@@ -27,12 +27,9 @@ def queues(draw):
 @settings(max_examples=many(400, 100))
 def test_as_defined(queue, split, tops_up):
     load, length, hits, chunk = queue
-    m = length.size
-    unit, before = np.zeros(m, np.int64), load.copy()
+    before, cached = load.copy(), hits[:, 0, :] if hits.size else None
     rule = make_allocation(f"backfill:split={split}")
-    parameters, scratch = rule.parameter_record(), np.zeros(m, np.int64)
-    none, batch = np.zeros(m, np.int64), np.arange(m)
-    allocate(BACKFILL, parameters, length, hits, none, batch, 0, 0, chunk, load, tops_up, scratch, unit)
+    unit = place(rule, load, length, chunk, cached, tops_up=tops_up)
 
     cost = (length[:, None] - (hits[:, 0, :] if hits.size else np.zeros((1, load.size), np.int64))).tolist()
     expected = naive_backfill(before.tolist(), length.tolist(), cost, chunk, np.inf if tops_up else split)
@@ -57,10 +54,8 @@ def test_the_oldest_go_first_and_short_ones_fill_the_rest():
 @pytest.mark.parametrize(("length", "fits"), [(25, True), (26, False), (5, True), (6, False), (15, True), (16, False)])
 def test_more_than_a_chunk_needs_room_for_its_end_alone(length, fits):
     """25 tokens in chunks of 10 take three passes from a unit with 5 left free too."""
-    parameters = make_allocation("backfill:split=9").parameter_record()
-    none, hits, unit = np.zeros(1, np.int64), np.zeros((0, 0, 0), np.int64), np.zeros(1, np.int64)
-    one, load = np.array([length]), np.array([5])
-    allocate(BACKFILL, parameters, one, hits, none, np.arange(1), 0, 0, 10, load, False, none.copy(), unit)
+    load = np.array([5])
+    unit = place(make_allocation("backfill:split=9"), load, np.array([length]), 10)
     assert (unit[0] == 0) == fits
     assert load.tolist() == [5 + length * fits]
 

@@ -31,23 +31,17 @@ one is ours.
 import numpy as np
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.prefill.codes import BACK_TO_BACK, CLOSED, FILLED, FULL, LEAST_MARGIN, TOPPED_UP
+from lbopt.kernels.prefill import rules
+from lbopt.kernels.prefill.codes import BACK_TO_BACK, CLOSED, FULL, LEAST_MARGIN, TOPPED_UP
+from lbopt.kernels.prefill.rules import Moment, PassToCome
 from lbopt.kernels.prefill.state import Setting, State
+
+opening, goes_before, slope_of = kernel(rules.opening), kernel(rules.goes_before), kernel(rules.slope_of)
 
 
 @kernel
 def predict_end(g: int, now: float, setting: Setting, state: State) -> None:
-    """Predict the end of the pass that instance g starts now.
-
-    Parameters
-    ----------
-    g, now
-        Instance, and the time in s.
-    setting
-        Of the run.
-    state
-        The instance is changed in place.
-    """
+    """Predict the end of the pass that instance g starts now."""
     instance, progress, deviations = state.instances[g], state.progress, setting.deviations
     seconds = progress.law_seconds + progress.law_slope * (instance.fullest - progress.law_tokens)
     z = deviations[(instance.begun * state.instances.size + g) % deviations.size]
@@ -56,17 +50,7 @@ def predict_end(g: int, now: float, setting: Setting, state: State) -> None:
 
 @kernel
 def learn_pass(g: int, now: float, setting: Setting, state: State) -> None:
-    """Fit the law anew with the pass of instance g, which ends now and is the last one in the window, and the margin.
-
-    Parameters
-    ----------
-    g, now
-        Instance, and the time in s.
-    setting
-        Of the run.
-    state
-        Changed in place.
-    """
+    """Fit law and margin anew with the pass of instance g, which ends now and is the last one in the window."""
     instance, progress = state.instances[g], state.progress
     window, seen, missed = state.window, state.seen, state.missed
     W = window.size
@@ -82,11 +66,7 @@ def learn_pass(g: int, now: float, setting: Setting, state: State) -> None:
         xx += tokens * tokens
         xy += tokens * seconds
         ee += miss * miss
-    spread = held * xx - x * x
-    slope = 0.0
-    if spread > 0.0:
-        slope = min(max((held * xy - x * y) / spread, 0.0), y / x)
-    progress.law_slope = slope
+    progress.law_slope = slope_of(held, x, y, xx, xy)
     progress.law_tokens = x / held
     progress.law_seconds = y / held
     progress.margin = max(LEAST_MARGIN, setting.margin * np.sqrt(ee / held))
@@ -97,54 +77,26 @@ def soonest(now: float, setting: Setting, state: State) -> int:
     """Return the instance to which a batch goes now, or -1; sets the timer to the next time at which a window opens.
 
     `progress.last_start` is moved to the start of the pass that the batch is for.
-
-    Parameters
-    ----------
-    now
-        s.
-    setting
-        Of the run.
-    state
-        Changed in place: `progress.timer` and `progress.last_start`.
     """
     progress, instances, ends = state.progress, state.instances, state.ends
-    latency, margin, healthy = setting.latency, progress.margin, progress.healthy
-    reach = now + latency
-    due = progress.last_start + setting.spacing * progress.mean_pass / max(1, healthy)
+    due = progress.last_start + setting.spacing * progress.mean_pass / max(1, progress.healthy)
+    at = Moment(now, setting.latency, progress.margin, due, progress.queued)
     chosen, first, timer = -1, np.inf, np.inf
-    for g in range(healthy):
-        instance = instances[g]
-        room = 0 if instance.closed in (CLOSED, FULL) else headroom(g, setting, state)
+    for g in range(progress.healthy):
+        one = instances[g]
+        room = 0 if one.closed in (CLOSED, FULL) else headroom(g, setting, state)
         if room == 0:
             continue
-        fills = progress.queued >= room
-        early = (FILLED * margin if fills else margin) + latency
         runs = ends[g] < np.inf
-        by_itself = instance.on_device + instance.on_the_way > 0 or setting.engine == BACK_TO_BACK
-        start = max(instance.predicted_end, reach) if runs else reach
-        opens = now
-        if by_itself:
-            if runs:
-                if instance.started + latency <= instance.predicted_end:
-                    if reach > instance.predicted_end:
-                        continue
-                    opens = instance.predicted_end - early
-            elif latency > 0:
-                continue
-        else:
-            if fills:
-                opens = instance.predicted_end - early if runs else now
-            else:
-                opens = (max(instance.predicted_end - LEAST_MARGIN, due) if runs else due) - latency
+        by_itself = one.on_device + one.on_the_way > 0 or setting.engine == BACK_TO_BACK
+        start, opens = opening(PassToCome(runs, one.started, one.predicted_end, by_itself, room), at)
         if opens > now:
             timer = min(timer, opens)
-            continue
-        if chosen >= 0 and start == first:
-            idle = not runs and ends[chosen] < np.inf
-            alike = runs == (ends[chosen] < np.inf)
-            if idle or (alike and instance.free_since < instances[chosen].free_since):
-                chosen = g
-        elif start < first:
+        elif start < first or (
+            chosen >= 0
+            and start == first
+            and goes_before(runs, one.free_since, ends[chosen] < np.inf, instances[chosen].free_since)
+        ):
             chosen, first = g, start
     progress.timer = timer
     if chosen >= 0:
@@ -154,7 +106,7 @@ def soonest(now: float, setting: Setting, state: State) -> int:
 
 @kernel
 def reopen(state: State) -> None:
-    """Let instances whose pass to come was filled take those who fit beside its batch, since somebody arrived."""
+    """Let instances whose pass to come was filled take those who fit beside its batch, since a request arrived."""
     instances = state.instances
     for g in range(state.progress.healthy):
         if instances[g].closed == FULL:
@@ -163,17 +115,7 @@ def reopen(state: State) -> None:
 
 @kernel
 def headroom(g: int, setting: Setting, state: State) -> int:
-    """Return the tokens for which the pass to come of instance g has room; 0 if it takes no further request.
-
-    Parameters
-    ----------
-    g
-        Instance.
-    setting
-        Of the run.
-    state
-        Read only.
-    """
+    """Return the tokens for which the pass to come of instance g has room; 0 if it takes no further request."""
     instance, backlog, queues, chunk = state.instances[g], state.backlog, state.queues, setting.chunk
     D = backlog.shape[1]
     if instance.on_device + instance.on_the_way >= D * setting.capacity:

@@ -1,4 +1,7 @@
-"""What happens on the instances: a request reaches its unit, a pass starts, a pass ends.
+"""What happens on the way to the instances and on them: a request is sent and reaches its unit, a pass starts and ends.
+
+The way from the scheduler takes the latency. What an instance does in between is not seen, but that a pass has ended is
+known at once: `was_sent` of an instance goes from 1 to 0 with the first such end after its last batch came.
 
 A pass locks the instance: each unit takes from its queue, the oldest first, up to `chunk` tokens and `capacity`
 requests, and what comes later waits for a later pass. What exceeds the chunk stays at the head of the queue, so that it
@@ -19,15 +22,7 @@ from lbopt.kernels.prefill.state import Passes, Setting, State
 
 @kernel
 def touch(g: int, instances: Records, touched: Ints, progress: Record) -> None:
-    """Note that instance g may start a pass at the end of this moment.
-
-    Parameters
-    ----------
-    g
-        Instance.
-    instances, touched, progress
-        As in `State`; changed in place.
-    """
+    """Note that instance g may start a pass at the end of this moment."""
     if instances[g].is_touched == 0:
         instances[g].is_touched = 1
         touched[progress.touched] = g
@@ -36,15 +31,7 @@ def touch(g: int, instances: Records, touched: Ints, progress: Record) -> None:
 
 @kernel
 def join_queue(i: int, D: int, status: Records, queues: Records, instances: Records) -> None:
-    """Let request i join the queue of its unit.
-
-    Parameters
-    ----------
-    i, D
-        Request, and units of an instance.
-    status, queues, instances
-        As in `State`; changed in place.
-    """
+    """Let request i join the queue of its unit, of D of the instance."""
     g = status[i].instance
     u = g * D + status[i].unit
     if queues[u].first < 0:
@@ -57,19 +44,7 @@ def join_queue(i: int, D: int, status: Records, queues: Records, instances: Reco
 
 @kernel
 def start_pass(g: int, now: float, setting: Setting, state: State, passes: Passes) -> None:
-    """Start a pass on instance g if it is free and has requests, or its engine does not ask for that.
-
-    Parameters
-    ----------
-    g, now
-        Instance, and the time in s.
-    setting
-        Of the run.
-    state
-        Changed in place.
-    passes
-        The row of the pass is written.
-    """
+    """Start a pass on instance g if it is free and has requests, or its engine does not ask for that."""
     ends, instance = state.ends, state.instances[g]
     if ends[g] < np.inf or (instance.on_device == 0 and setting.engine != BACK_TO_BACK):
         return
@@ -160,3 +135,45 @@ def end_pass(g: int, now: float, state: State) -> float:
     progress.idle += 1
     touch(g, state.instances, state.touched, progress)
     return seconds
+
+
+@kernel
+def send(i: int, g: int, d: int, tokens: int, now: float, latency: float, state: State) -> None:
+    """Send request i, with so many tokens to be computed, to unit d of instance g."""
+    status, instance = state.status[i], state.instances[g]
+    status.instance = g
+    status.unit = d
+    status.left = tokens
+    status.dispatched = now
+    instance.outstanding += 1
+    instance.tokens += tokens
+    instance.placed_in_turn += 1
+    instance.was_sent = 1
+    instance.batch = 1
+    progress = state.progress
+    if latency > 0:
+        if progress.way_head == progress.way_tail:
+            progress.next_reach = now + latency
+        state.on_the_way[progress.way_tail] = i
+        progress.way_tail += 1
+        instance.on_the_way += 1
+    else:
+        join_queue(i, state.backlog.shape[1], state.status, state.queues, state.instances)
+        touch(g, state.instances, state.touched, progress)
+
+
+@kernel
+def deliver(now: float, latency: float, state: State) -> None:
+    """Let all requests that reach their instance now join the queues of their units."""
+    progress, status, instances = state.progress, state.status, state.instances
+    on_the_way, queues, touched = state.on_the_way, state.queues, state.touched
+    while progress.next_reach <= now:
+        i = on_the_way[progress.way_head]
+        progress.way_head += 1
+        instances[status[i].instance].on_the_way -= 1
+        join_queue(i, state.backlog.shape[1], status, queues, instances)
+        touch(status[i].instance, instances, touched, progress)
+        if progress.way_head < progress.way_tail:
+            progress.next_reach = status[on_the_way[progress.way_head]].dispatched + latency
+        else:
+            progress.next_reach = np.inf

@@ -9,16 +9,15 @@ import numpy as np
 
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.anticipation import learn_pass
+from lbopt.kernels.prefill.batch import Batch
 from lbopt.kernels.prefill.codes import ANTICIPATING, LAST_IMMEDIATE, TICK
-from lbopt.kernels.prefill.instances import end_pass, start_pass
-from lbopt.kernels.prefill.interval import measure_pass, recompute
-from lbopt.kernels.prefill.scheduler import bind, dispatch
-from lbopt.kernels.prefill.sending import deliver
+from lbopt.kernels.prefill.instances import deliver, end_pass, start_pass
+from lbopt.kernels.prefill.scheduler import bind, dispatch, measure_pass, recompute
 from lbopt.kernels.prefill.state import FINISHED, PAUSED, ROWS_FULL, STUCK, Passes, Requests, Setting, State
 
 
 @kernel
-def run(requests: Requests, setting: Setting, state: State, passes: Passes) -> int:
+def run(requests: Requests, setting: Setting, state: State, batch: Batch, passes: Passes) -> int:
     """Run until all requests are finished or refused; returns why it came back (FINISHED, ROWS_FULL, PAUSED, STUCK).
 
     Called again it goes on where it was.
@@ -27,7 +26,7 @@ def run(requests: Requests, setting: Setting, state: State, passes: Passes) -> i
     ----------
     requests, setting
         Of the run.
-    state
+    state, batch
         Changed in place.
     passes
         Rows from ``state.progress.row`` on are written; the caller empties them in between, by setting it to 0 and
@@ -76,7 +75,7 @@ def run(requests: Requests, setting: Setting, state: State, passes: Passes) -> i
                 arrived = True
         if progress.queue_head < progress.queue_tail:
             if progress.idle > 0 or looks:
-                dispatch(now, arrived, requests, setting, state)
+                dispatch(now, arrived, setting, state, batch)
             else:
                 progress.timer = np.inf  # the next end of a pass brings the next look
         row = progress.row

@@ -13,8 +13,9 @@ one integer, of which only the top ever changes. With it each request looks at a
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints, Record
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.prefill.batch import Batch, cost
 from lbopt.kernels.prefill.codes import KEEP, REFUSE
 
 #: Longest and number in one integer: lengths from 2**61 / (batch) on are sorted the slow way.
@@ -24,83 +25,54 @@ _NEVER = 2**62
 
 
 @kernel
-def pbaa(
-    parameters: Record,
-    length: Ints,
-    hits: Ints,
-    deferred: Ints,
-    batch: Ints,
-    g: int,
-    chunk: int,
-    load: Ints,
-    key: Ints,
-    unit: Ints,
-) -> None:
-    """Write a unit, KEEP or REFUSE for each position of `batch` into `unit`.
-
-    Parameters
-    ----------
-    parameters, length, hits, deferred, batch, g, chunk, key, unit
-        As of `allocation.allocate`.
-    load
-        int64 (D,), tokens: grows by what the requests cost on their units, of which the rule without the cache knows
-        only the length.
-    """
-    m = batch.size
-    whole = parameters.whole != 0
-    cached = parameters.cache != 0 and hits.size > 0
-    in_order(length, deferred, batch, key)
-    if cached:
-        _by_cache(parameters.printed != 0, whole, length, hits, batch, g, chunk, load, key, unit)
+def pbaa(batch: Batch, m: int, g: int, chunk: int, load: Ints) -> None:
+    """Write a unit, KEEP or REFUSE for each of the first m positions; as of `allocation.allocate`."""
+    rule, length, hits, unit = batch.rule, batch.length, batch.hits, batch.unit
+    deferred, shown = batch.deferred, batch.shown[:m]
+    in_order(length, deferred, shown, batch.key)
+    if rule.cache != 0 and hits.size > 0:
+        _by_cache(batch, m, g, chunk, load)
     else:
-        _by_length(whole, length, batch, chunk, load, key, unit)
+        _by_length(batch, m, chunk, load)
         for k in range(m):
             if unit[k] >= 0:
-                i = batch[k]
-                load[unit[k]] += length[i] if hits.size == 0 else length[i] - hits[i, g, unit[k]]
-    limit = parameters.limit
-    if limit >= 0:
+                load[unit[k]] += cost(length, hits, shown[k], g, unit[k])
+    if rule.limit >= 0:
         for k in range(m):
-            if unit[k] == KEEP and deferred[batch[k]] + 1 > limit:
+            if unit[k] == KEEP and deferred[shown[k]] + 1 > rule.limit:
                 unit[k] = REFUSE
 
 
 @kernel
-def in_order(length: Ints, deferred: Ints, batch: Ints, key: Ints) -> None:
-    """Write the positions of `batch` into `key`: left over before new, then the longest first, then the oldest.
+def in_order(length: Ints, deferred: Ints, shown: Ints, key: Ints) -> None:
+    """Write the positions of `shown` into `key`: left over before new, then the longest first, then the oldest.
 
     Parameters
     ----------
     length, deferred
         int64 (n,), tokens, and how often each request was kept.
-    batch
+    shown
         int64 (m,), request numbers, the oldest first.
     key
         int64 (>= m,), written.
     """
-    m = batch.size
-    bits = 1
-    while m >> bits > 0:
-        bits += 1
+    m = shown.size
+    bits = _bits(m)
     longest = 0
     for k in range(m):
-        longest = max(longest, length[batch[k]])
+        longest = max(longest, length[shown[k]])
     new = longest + 1
     if new >= _LARGEST_KEY >> (bits + 1):
         first = 0
+        order = np.argsort(-length[shown], kind="mergesort")
         for late in range(2):
-            positions = np.empty(m, dtype=np.int64)
-            size = 0
-            for k in range(m):
-                if (deferred[batch[k]] == 0) == (late == 1):
-                    positions[size] = k
-                    size += 1
-            for k in np.argsort(-length[batch[positions[:size]]], kind="mergesort"):
-                key[first] = positions[k]
-                first += 1
+            for k in order:
+                if (deferred[shown[k]] == 0) == (late == 1):
+                    key[first] = k
+                    first += 1
         return
     for k in range(m):
-        i = batch[k]
+        i = shown[k]
         rank = longest - length[i] + (new if deferred[i] == 0 else 0)
         key[k] = (rank << bits) + k
     key[:m].sort()
@@ -110,24 +82,20 @@ def in_order(length: Ints, deferred: Ints, batch: Ints, key: Ints) -> None:
 
 
 @kernel
-def _by_length(whole: bool, length: Ints, batch: Ints, chunk: int, load: Ints, order: Ints, unit: Ints) -> None:
-    """Give each request the least loaded unit; loads of this call are by length.
-
-    Parameters
-    ----------
-    whole
-        Whether to keep what would exceed the chunk of a unit that is not empty.
-    length, batch, chunk, unit
-        As of `allocation.allocate`.
-    load
-        int64 (D,), tokens; read only.
-    order
-        int64 (m,), the positions of `batch` in the order in which they are served.
-    """
-    m, D = batch.size, load.size
+def _bits(count: int) -> int:
+    """Return the bits in which numbers below `count` are written, at least 1."""
     bits = 1
-    while D >> bits > 0:
+    while count >> bits > 0:
         bits += 1
+    return bits
+
+
+@kernel
+def _by_length(batch: Batch, m: int, chunk: int, load: Ints) -> None:
+    """Give each request, in the order of `key`, the least loaded unit; loads of this call are by length, in a heap."""
+    length, shown, order, unit = batch.length, batch.shown, batch.key, batch.unit
+    D, whole = load.size, batch.rule.whole != 0
+    bits = _bits(D)
     mask = (1 << bits) - 1
     heap = np.empty(D, dtype=np.int64)
     for d in range(D):
@@ -141,7 +109,7 @@ def _by_length(whole: bool, length: Ints, batch: Ints, chunk: int, load: Ints, o
             for rest in range(position, m):
                 unit[order[rest]] = KEEP
             return
-        size = length[batch[k]]
+        size = length[shown[k]]
         if not _admits(whole, top >> bits, size, chunk):
             unit[k] = KEEP
             continue
@@ -160,48 +128,25 @@ def _by_length(whole: bool, length: Ints, batch: Ints, chunk: int, load: Ints, o
 
 
 @kernel
-def _by_cache(
-    printed: bool,
-    whole: bool,
-    length: Ints,
-    hits: Ints,
-    batch: Ints,
-    g: int,
-    chunk: int,
-    load: Ints,
-    order: Ints,
-    unit: Ints,
-) -> None:
-    """Give each request the unit with the least load after what it costs there.
+def _by_cache(batch: Batch, m: int, g: int, chunk: int, load: Ints) -> None:
+    """Give each request, in the order of `key`, the unit with the least load after what it costs there.
 
-    Parameters
-    ----------
-    printed, whole
-        See `state.PARAMETERS`.
-    length, hits, batch, g, chunk, load, unit
-        As of `allocation.allocate`.
-    order
-        int64 (m,), the positions of `batch` in the order in which they are served.
+    The printed rule looks at all units and asks then whether the best has room; the mended one looks at those that do.
     """
-    D = load.size
+    length, hits, shown, key, unit = batch.length, batch.hits, batch.shown, batch.key, batch.unit
+    printed, whole = batch.rule.printed != 0, batch.rule.whole != 0
     looks_ahead = whole and not printed
     offered = load.copy()
     if not printed:
         offered[load >= chunk] = _NEVER
-    for position in range(batch.size):
-        k = order[position]
-        i = batch[k]
+    for position in range(m):
+        k = key[position]
+        i = shown[k]
         best, least = 0, _NEVER
-        if looks_ahead:
-            for d in range(D):
-                after = load[d] - hits[i, g, d]
-                if after < least and _admits(whole, load[d], length[i] - hits[i, g, d], chunk):
-                    best, least = d, after
-        else:
-            for d in range(D):
-                after = offered[d] - hits[i, g, d]  # and the length, which is the same on all units
-                if after < least:
-                    best, least = d, after
+        for d in range(load.size):
+            after = offered[d] - hits[i, g, d]  # and the length, which is the same on all units
+            if after < least and (not looks_ahead or _admits(whole, load[d], length[i] - hits[i, g, d], chunk)):
+                best, least = d, after
         if _admits(whole, load[best], length[i] - hits[i, g, best], chunk):
             unit[k] = best
             load[best] = least + length[i]
@@ -211,14 +156,6 @@ def _by_cache(
 
 
 @kernel
-def _admits(whole: bool, load: int, cost: int, chunk: int) -> bool:
-    """Tell whether a unit takes a request; if it must fit as a whole, then what fits nowhere goes to an empty unit.
-
-    Parameters
-    ----------
-    whole
-        Whether it must fit.
-    load, cost, chunk
-        Tokens that the unit has, that the request costs there, and most of a pass.
-    """
-    return load < chunk and (not whole or load <= max(0, chunk - cost))
+def _admits(whole: bool, load: int, tokens: int, chunk: int) -> bool:
+    """Tell whether a unit takes a request; if it must fit as a whole, then what fits nowhere goes to an empty unit."""
+    return load < chunk and (not whole or load <= max(0, chunk - tokens))

@@ -116,15 +116,6 @@ PROGRESS = np.dtype(
     align=True,
 )
 
-#: Parameters of all allocations.
-PARAMETERS = integers(
-    "printed",  # 1: the printed rule, 0: the mended one; they differ only with a cache
-    "cache",  # 1: a request costs what is not cached
-    "limit",  # kept more often than this, a request is refused; -1: never
-    "whole",  # 1: keep what would exceed the chunk of a unit that is not empty
-    "split",  # of BACKFILL: kept requests of more than so many hundredths of a pass are computed in parts
-)
-
 
 @by_reference
 class Requests(NamedTuple):
@@ -142,7 +133,6 @@ class Setting(NamedTuple):
 
     policy: int
     allocation: int
-    parameters: Record  # PARAMETERS, of the allocation
     engine: int
     idle_bypass: bool
     by_freedom: bool
@@ -169,7 +159,6 @@ class State(NamedTuple):
     """Everything that changes while the loop runs."""
 
     status: Records  # STATUS (n,), of each request
-    deferred: Ints  # int64 (n,), dispatches that kept each request at the scheduler
     waiting: Ints  # int64 (n,), queue of the scheduler, request numbers in [queue_head, queue_tail)
     on_the_way: Ints  # int64 (n,), in order of dispatch; [way_head, way_tail) have not reached their instance
     queues: Records  # QUEUE (N * D,)
@@ -177,9 +166,6 @@ class State(NamedTuple):
     instances: Records  # INSTANCE (N,)
     ends: Floats  # float64 (N,), s, end of the running pass; infinity: none runs
     touched: Ints  # int64 (N,), instances to which something happened in this moment, the first `touched` of them
-    batch: Ints  # int64 (n,), scratch
-    key: Ints  # int64 (n,), scratch
-    chosen: Ints  # int64 (n,), unit of each position of the batch
     window: Floats  # float64 (W,), s, the last pass times that were measured
     seen: Floats  # float64 (W,), tokens of the fullest unit in those passes; of ANTICIPATING alone
     missed: Floats  # float64 (W,), s by which they ended after their predicted end

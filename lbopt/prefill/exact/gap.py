@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.kernels.prefill import codes
-from lbopt.prefill.allocations import make_allocation
+from lbopt.prefill.allocations import make_allocation, place
 from lbopt.prefill.exact.batch import PrefillBatch
 from lbopt.prefill.exact.fill import best_fill
 from lbopt.prefill.exact.placement import Fill, Placement, fill_of, straggler_of
@@ -99,15 +99,10 @@ def place_by(batch: PrefillBatch, rule: str, chunk: int, first: int, turn: int =
     turn
         Requests that the instance was sent before.
     """
-    from lbopt.kernels.prefill.allocation import allocate
-
-    chosen, n = make_allocation(rule), batch.num_requests
-    hits = np.zeros((0, 0, 0), dtype=np.int64) if batch.hits is None else batch.hits[:, None, :].copy()
-    unit, key = np.full((2, n), -1, dtype=np.int64)
-    allocate(
-        chosen.code, chosen.parameter_record(), batch.length.copy(), hits, batch.pending.astype(np.int64),
-        np.arange(first), 0, turn, chunk, batch.load.copy(), False, key, unit,
-    )  # fmt: skip
+    unit = np.full(batch.num_requests, -1, dtype=np.int64)
+    hits = None if batch.hits is None else batch.hits[:first]
+    pending = batch.pending[:first]
+    unit[:first] = place(make_allocation(rule), batch.load.copy(), batch.length[:first], chunk, hits, pending, turn)
     return np.maximum(unit, -1)
 
 

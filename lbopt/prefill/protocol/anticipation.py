@@ -17,7 +17,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from lbopt.kernels.prefill.codes import CLOSED, FILLED, FULL, LEAST_MARGIN, NO_LIMIT, TOPPED_UP
+from lbopt.kernels.prefill.codes import CLOSED, FULL, NO_LIMIT, TOPPED_UP
+from lbopt.kernels.prefill.rules import Moment, PassToCome, goes_before, opening
 from lbopt.prefill.protocol.anticipation_view import Outlook, View, heard_end, heard_token, moved
 from lbopt.prefill.protocol.messages import EndForward, FirstToken
 from lbopt.prefill.protocol.setting import ProtocolSetting
@@ -132,56 +133,34 @@ def soonest(state: SchedulerState, setting: ProtocolSetting, timeout: float) -> 
     """
     outlook, instances, now = state.outlook, state.instances, state.now
     assert outlook is not None
-    ready, busy = Phase.READY, Phase.BUSY
-    living = [
-        g
-        for g, at in enumerate(instances)
-        if (at.phase is ready or (at.phase is busy and not at.on_trial)) and at.ended < math.inf
-    ]
+    living = [g for g, at in enumerate(instances) if at.lives and at.ended < math.inf]
     if not living:
         return _on_suspicion(state) if not any(at.lives for at in instances) else Look(None, math.inf)
-    law, latency = outlook.law, setting.latency
-    margin, reach = law.margin(setting), now + latency
+    law = outlook.law
     due = outlook.last_start + setting.spacing * law.mean_seconds / len(living)
     if state.last_dispatch is not None:
         due = min(due, state.last_dispatch + timeout)
-    queued = state.ledger.sums.queued
+    moment = Moment(now, setting.latency, law.margin(setting), due, state.ledger.sums.queued)
     chosen, first, again, enough = None, math.inf, math.inf, NO_LIMIT
     for g in living:
         view = outlook.views[g]
-        if not view.running and now < view.moves < again:
+        runs = bool(view.running)
+        if not runs and now < view.moves < again:
             again = view.moves
         if not view.room or (view.closed in (CLOSED, FULL) and view.waits):
             continue
-        runs, opens, fills = bool(view.running), now, queued >= view.room
-        early = (FILLED * margin if fills else margin) + latency
-        start = max(view.ends, reach) if runs else reach
-        if view.waits:
-            if runs:
-                if view.began + latency <= view.ends:
-                    if reach > view.ends:
-                        continue
-                    opens = view.ends - early
-                    enough = enough if fills else min(enough, view.room)
-            elif latency > 0:
-                continue
-        elif fills:
-            opens = view.ends - early if runs else now
-        else:
-            opens = (max(view.ends - LEAST_MARGIN, due) if runs else due) - latency
-            enough = min(enough, view.room)
+        start, opens = opening(PassToCome(runs, view.began, view.ends, view.waits, view.room), moment)
         if opens > now:
             again = min(again, opens)
+            if opens < math.inf and moment.queued < view.room:
+                enough = min(enough, view.room)
         elif start < first or (start == first and chosen is not None and _goes_before(view, outlook.views[chosen])):
             chosen, first = g, start
     return Look(chosen, again, min(first, now + timeout), enough)
 
 
 def _goes_before(view: View, other: View) -> bool:
-    """Tell who gets a batch if both passes begin at one time: who runs nothing, then who has been free the longest."""
-    if bool(view.running) != bool(other.running):
-        return not view.running
-    return view.free_since < other.free_since
+    return goes_before(bool(view.running), view.free_since, bool(other.running), other.free_since)
 
 
 def _on_suspicion(state: SchedulerState) -> Look:

@@ -20,6 +20,7 @@ from operator import mul
 from typing import NamedTuple
 
 from lbopt.kernels.prefill.codes import LEAST_MARGIN
+from lbopt.kernels.prefill.rules import slope_of
 from lbopt.prefill.protocol.setting import ProtocolSetting
 
 AGREE, NEAR, TRUSTED = 2.0, 4.0, 8
@@ -93,8 +94,7 @@ class PassLaw(NamedTuple):
         ys = (*self.seconds, min(max(reported, least), most))[-window:]
         misses = (*self.missed, min(max(missed, -most), most))[-window:]
         held, x, y = len(xs), sum(xs), sum(ys)
-        spread = held * sum(map(mul, xs, xs)) - x * x
-        slope = min(max((held * sum(map(mul, xs, ys)) - x * y) / spread, 0.0), y / x) if spread > 0 else 0.0
+        slope = slope_of(held, x, y, sum(map(mul, xs, xs)), sum(map(mul, xs, ys)))
         error = math.sqrt(sum(map(mul, misses, misses)) / held)
         return PassLaw(xs, ys, misses, slope, x / held, y / held, error, 0)
 

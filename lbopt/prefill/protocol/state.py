@@ -9,9 +9,10 @@ import math
 from enum import Enum
 from typing import NamedTuple
 
+from lbopt.kernels.prefill.rules import Lattice
+from lbopt.prefill.pace import Pace
 from lbopt.prefill.protocol.anticipation_view import Outlook
 from lbopt.prefill.protocol.ledger import Ledger
-from lbopt.prefill.protocol.mean_pace import AnyPace, cold_pace
 from lbopt.prefill.protocol.setting import ProtocolSetting
 
 
@@ -167,30 +168,6 @@ class Counts(NamedTuple):
     clock_steps: int = 0
 
 
-class Lattice(NamedTuple):
-    """Ticks at `anchor` + tick * interval, of which `tick` is the next, and how many passed while somebody waited."""
-
-    anchor: float = 0.0
-    tick: int = 0
-    waited: int = 0
-
-    def next(self, interval: float) -> float:
-        """Return the time of the next tick, s."""
-        return self.anchor + self.tick * interval
-
-    def passed(self, now: float, interval: float) -> Lattice:
-        """Return the lattice after all ticks before `now` have passed."""
-        if self.next(interval) >= now:
-            return self
-        tick = math.ceil((now - self.anchor) / interval)
-        # Rounding may put the quotient one off, either way.
-        while self.anchor + tick * interval < now:
-            tick += 1
-        while self.anchor + (tick - 1) * interval >= now:
-            tick -= 1
-        return self._replace(tick=tick)
-
-
 class SchedulerState(NamedTuple):
     """All of it. Times are the scheduler's own, which never go back.
 
@@ -223,14 +200,14 @@ class SchedulerState(NamedTuple):
 
     instances: tuple[InstanceState, ...]
     ledger: Ledger
-    pace: AnyPace
+    pace: Pace
     now: float = 0.0
     ahead: float = 0.0
     due: float = 0.0
     last_dispatch: float | None = None
     turn: int = 0
     counts: Counts = Counts()
-    lattice: Lattice = Lattice()
+    lattice: Lattice = Lattice(0.0, 0, 0)
     outlook: Outlook | None = None
 
     @property
@@ -253,7 +230,7 @@ def initial_state(setting: ProtocolSetting) -> SchedulerState:
     """Return the state before the first event: a cold fleet, all of it ready, and the interval elapsed."""
     at = InstanceState(ended=math.inf if setting.announced else 0.0)
     outlook = Outlook.cold(setting) if setting.dispatch == "ahead" else None
-    return SchedulerState((at,) * setting.num_instances, Ledger(), cold_pace(setting), outlook=outlook)
+    return SchedulerState((at,) * setting.num_instances, Ledger(), Pace.cold(setting), outlook=outlook)
 
 
 def with_instance(state: SchedulerState, instance: int, at: InstanceState) -> SchedulerState:

@@ -6,8 +6,8 @@ though something may be left; an engine that goes `back-to-back` runs an empty p
 
 * `timer` ``none``: whoever is ready, at once.
 * ``spacing``: one interval after the last dispatch the next instance of the ring; after a second interval whoever is
-  ready, in ring order. ``lattice``: ticks lie on a lattice; one that passes while somebody waits allows one dispatch to
-  the next instance of the ring, and from the second such tick on to whoever is ready. ``tick``: at a tick only.
+  ready, in ring order. ``lattice``: ticks lie on a lattice; one that passes while a request waits allows one dispatch
+  to the next instance of the ring, and from the second such tick on to whoever is ready. ``tick``: at a tick only.
 * `target` ``free``: to the ready instance that has been free the longest instead of the next of the ring, and ``skip``
   to the first ready one of the ring.
 * Who does not live is not in the ring. Where no instance lives, a SUSPECT is served, an interval after the last batch.
@@ -19,7 +19,8 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from lbopt.prefill.protocol.mean_pace import AnyPace
+from lbopt.kernels.prefill.rules import next_tick, passed, spaced, ticked
+from lbopt.prefill.pace import Pace
 from lbopt.prefill.protocol.setting import ProtocolSetting
 from lbopt.prefill.protocol.state import InstanceState, Phase, SchedulerState
 from lbopt.prefill.protocol.units import Units, left
@@ -51,22 +52,15 @@ def next_turn(
         suspect = next((g for g in ring(state) if state.instances[g].phase is Phase.SUSPECT), None)
         due = elapsed if setting.timer == "tick" else now >= state.due
         return state, Turn(suspect if due else None, math.inf if due else state.due)
-    allowed, anybody, look = True, False, math.inf
+    allowed, to_any, look, interval = True, True, math.inf, state.pace.interval
     if setting.timer == "lattice":
-        lattice = state.lattice.passed(now, state.pace.interval)
-        tick = lattice.next(state.pace.interval)
-        if tick == now:
-            lattice = lattice._replace(tick=lattice.tick + 1, waited=lattice.waited + 1)
+        lattice = ticked(passed(state.lattice, now, interval), now, interval)
         state = state._replace(lattice=lattice)
-        allowed, anybody, look = lattice.waited >= 1, lattice.waited >= 2, lattice.next(state.pace.interval)
+        allowed, to_any, look = lattice.waited >= 1, lattice.waited >= 2, next_tick(lattice, interval)
     elif setting.timer == "tick":
-        allowed, look = elapsed, state.due
+        allowed, to_any, look = elapsed, False, state.due
     elif setting.timer == "spacing" and state.last_dispatch is not None:
-        second = state.due + state.pace.interval
-        allowed, anybody = now >= state.due, now >= second
-        look = state.due if not allowed else second if not anybody else math.inf
-    else:
-        anybody = True
+        allowed, to_any, look = spaced(now, state.due, interval)
     ready = [g for g in ring(state) if is_ready(state.instances[g], now, setting, units)]
     if arrived and setting.idle_bypass:
         idle = next((g for g in ready if _has_nothing(state.instances[g], now, setting)), None)
@@ -76,7 +70,7 @@ def next_turn(
         return state, Turn(None, look)
     if setting.timer == "none" or setting.target == "free":
         return state, Turn(min(ready, key=lambda g: _freedom(g, state.instances[g], now, setting)), look)
-    if setting.target == "skip" or anybody:
+    if setting.target == "skip" or to_any:
         return state, Turn(ready[0], look)
     first = next(g for g in ring(state) if state.instances[g].lives)
     return state, Turn(first if first in ready else None, look)
@@ -118,10 +112,10 @@ def _freedom(g: int, at: InstanceState, now: float, setting: ProtocolSetting) ->
     return runs(at, now, setting), at.ended, g
 
 
-def with_pace(state: SchedulerState, pace: AnyPace) -> SchedulerState:
+def with_pace(state: SchedulerState, pace: Pace) -> SchedulerState:
     """Return the state with another pace; a lattice takes a new interval with its next tick."""
     before = state.pace.interval
     if pace.interval == before:
         return state._replace(pace=pace)
-    lattice = state.lattice.passed(state.now, before)
-    return state._replace(pace=pace, lattice=lattice._replace(anchor=lattice.next(before), tick=0))
+    anchor = next_tick(passed(state.lattice, state.now, before), before)
+    return state._replace(pace=pace, lattice=state.lattice._replace(anchor=anchor, tick=0))

@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lbopt.kernels.prefill.codes import KEEP, NO_LIMIT, REFUSE
+from lbopt.kernels.prefill.codes import NO_LIMIT, REFUSE
+from lbopt.prefill.allocations import place
 from lbopt.prefill.protocol.messages import EndForward
 from lbopt.prefill.protocol.setting import ProtocolSetting
 from lbopt.prefill.protocol.state import InstanceState, SchedulerState
-
-_NO_HITS = np.zeros((0, 0, 0), dtype=np.int64)
 
 
 class Batched(NamedTuple):
@@ -30,14 +29,11 @@ class Units:
     """The units of every instance, by a setting with an allocation; nothing in it changes."""
 
     def __init__(self, setting: ProtocolSetting) -> None:
-        from lbopt.kernels.prefill.allocation import allocate
-
         rule = setting.rule
         assert rule is not None
         self.rule, self.count = rule, setting.units
         self.chunk = setting.chunk or NO_LIMIT
         self.capacity = setting.requests_per_pass or NO_LIMIT
-        self._allocate, self._parameters = allocate, rule.parameter_record()
 
     def has_room(self, at: InstanceState, now: float) -> bool:
         """Return whether an instance may get more: fewer tokens, and fewer requests, than its units take together."""
@@ -107,16 +103,13 @@ class Units:
         tops_up
             Whether the pass that this is for has got a batch before.
         """
-        n = len(lengths)
-        key, unit = np.empty((2, n), dtype=np.int64)
         # What left a request behind counts only for rules that are shown the whole queue.
-        deferred = np.array(kept if self.rule.chooses else [0] * n, dtype=np.int64)
+        deferred = np.array(kept, dtype=np.int64) if self.rule.chooses else None
         loads = np.array(load or left(at) or [0] * self.count, dtype=np.int64)
-        batch, tokens, of = np.arange(n), np.array(lengths, dtype=np.int64), self._parameters
-        turn, chunk = at.placed, self.chunk
-        self._allocate(self.rule.code, of, tokens, _NO_HITS, deferred, batch, 0, turn, chunk, loads, tops_up, key, unit)
+        unit = place(
+            self.rule, loads, np.array(lengths, dtype=np.int64), self.chunk, None, deferred, at.placed, tops_up
+        )
         chosen: list[int] = unit.tolist()
-        assert min(chosen, default=KEEP) >= REFUSE
         return chosen
 
     def _depth(self, at: InstanceState, now: float) -> int:

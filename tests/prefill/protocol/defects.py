@@ -203,7 +203,7 @@ class TakesTheMean(TripleCheck):
 
     def rearmed(self, state):
         pace = state.pace
-        return super().rearmed(state._replace(pace=replace(pace, typical=sum(pace.measured) / len(pace.measured))))
+        return super().rearmed(state._replace(pace=pace._replace(typical=sum(pace.measured) / len(pace.measured))))
 
 
 class StandsStillWithTheClock(TripleCheck):

@@ -79,7 +79,6 @@ from lbopt.prefill.protocol.messages import (
     WakeAt,
     Watchdog,
 )
-from lbopt.prefill.protocol.pace import Pace
 from lbopt.prefill.protocol.setting import ProtocolSetting
 from lbopt.prefill.protocol.state import Phase, SchedulerState
 
@@ -453,7 +452,7 @@ class Monitor:
         by_due = self.setting.timer in ("spacing", "tick")
         if by_due and state.ledger.waiting and self.clock < state.due - SLACK and rings > state.due + SLACK:
             raise BrokenPromiseError(f"requests wait until {state.due:g} s, and the interval's timer rings {rings:g} s")
-        if state.pace is not before.pace and isinstance(state.pace, Pace):
+        if state.pace is not before.pace and self.setting.pace == "median":
             values = sorted(state.pace.measured)
             low, high = values[(len(values) - 1) // 2], values[len(values) // 2]
             if not low <= state.pace.typical <= high:

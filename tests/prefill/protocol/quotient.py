@@ -136,7 +136,7 @@ def canonical(system, setting, polls: bool) -> tuple:
             last = min(round(now - state.last_dispatch, 6), setting.longest_pass + setting.latency)
     lag = round(system.now + system.skew + state.ahead - now, 6) + 0.0
     more = *_unknown(state, setting), *_unknown(ledger, setting)
-    scheduler = state.pace.measured, round(state.pace.interval, 9), due, last, *more
+    scheduler = state.pace.in_order(setting.window), round(state.pace.interval, 9), due, last, *more
     return parts, books, scheduler, timers, system.arrived, lag
 
 

@@ -98,7 +98,15 @@ class System:
         )
         timers = tuple(sorted((which, ahead(at, self.now)) for which, at in self.timers.items()))
         lag = round(self.now + self.skew + state.ahead - now, 6)
-        scheduler = instances, books, state.pace.measured, due, last, state.turn, reckoned(state)
+        scheduler = (
+            instances,
+            books,
+            state.pace.in_order(self.monitor.setting.window),
+            due,
+            last,
+            state.turn,
+            reckoned(state),
+        )
         return scheduler, engines, tuple(sorted(self.net, key=repr)), timers, self.arrived, lag
 
 
