@@ -4,7 +4,7 @@ A virtual clock must not advance while bytes are on their way. The kernel does n
 own does: a write puts the bytes into the inbox of the other end and plans their delivery as the next callback of the
 loop. Bytes that are written before that are delivered together, as a socket would do.
 
-Addresses are (host, port) or the path of a Unix socket. Port 0 becomes the next number from `FIRST_PORT` on, so that
+Addresses are (host, port). Port 0 becomes the next number from `FIRST_PORT` on, so that
 two runs have the same ports. There is no name resolution, no TLS and no delay.
 """
 
@@ -20,7 +20,7 @@ FIRST_PORT = 20_000
 #: Bytes in an inbox above which the writer is asked to pause, and below which it may go on.
 _HIGH, _LOW = 65_536, 16_384
 
-Address = tuple[str, int] | str
+Address = tuple[str, int]
 Watch = Callable[[float, Address, bool, bytes], None]
 
 #: All names of this machine are one address.
@@ -53,7 +53,7 @@ class MemoryNetwork:
         self._next_port = FIRST_PORT
         self._next_client = FIRST_PORT + 20_000
 
-    def listen(self, factory: Callable[[], asyncio.BaseProtocol], address: Address) -> MemoryListener:
+    def listen(self, factory: Callable[[], asyncio.Protocol], address: Address) -> MemoryListener:
         """Begin to listen at `address`; port 0 is given a number.
 
         Raises
@@ -61,7 +61,7 @@ class MemoryNetwork:
         OSError
             If somebody listens there.
         """
-        if isinstance(address, tuple) and address[1] == 0:
+        if address[1] == 0:
             while (address[0], self._next_port) in self._listeners:
                 self._next_port += 1
             address = (address[0], self._next_port)
@@ -84,13 +84,11 @@ class MemoryNetwork:
         return listener
 
     def connect(
-        self, factory: Callable[[], asyncio.BaseProtocol], address: Address
-    ) -> tuple[MemoryTransport, asyncio.BaseProtocol]:
+        self, factory: Callable[[], asyncio.Protocol], address: Address
+    ) -> tuple[MemoryTransport, asyncio.Protocol]:
         """Connect a new protocol of `factory` with one of the listener at `address`; return the client's side."""
         listener = self.require(address)
-        name: Address = (
-            f"{address}#{self._next_client}" if isinstance(address, str) else (address[0], self._next_client)
-        )
+        name = (address[0], self._next_client)
         self._next_client += 1
         client, server = factory(), listener.factory()
         at_client = MemoryTransport(self, client, address, True, (name, address))
@@ -125,7 +123,7 @@ class MemoryListener(asyncio.AbstractServer):
         Where others find it.
     """
 
-    def __init__(self, network: MemoryNetwork, factory: Callable[[], asyncio.BaseProtocol], address: Address) -> None:
+    def __init__(self, network: MemoryNetwork, factory: Callable[[], asyncio.Protocol], address: Address) -> None:
         self.network = network
         self.factory = factory
         self.address = address
@@ -183,7 +181,7 @@ class MemoryTransport(asyncio.Transport):
     def __init__(
         self,
         network: MemoryNetwork,
-        protocol: asyncio.BaseProtocol,
+        protocol: asyncio.Protocol,
         address: Address,
         is_client: bool,
         names: tuple[Address, Address],
@@ -209,6 +207,7 @@ class MemoryTransport(asyncio.Transport):
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         """Let another protocol take over this end."""
+        assert isinstance(protocol, asyncio.Protocol)
         self._protocol = protocol
 
     def is_reading(self) -> bool:
@@ -316,25 +315,12 @@ class MemoryTransport(asyncio.Transport):
                 self.other._protocol.resume_writing()
             if self._network.watch is not None:
                 self._network.watch(self._network.loop.time(), self._address, not self._is_client, data)
-            self._hand_over(data)
+            self._protocol.data_received(data)
             self._plan_delivery()
         elif self._end_of_input:
             self._end_of_input = False
-            if isinstance(self._protocol, asyncio.Protocol | asyncio.BufferedProtocol):
-                keeps_open = self._protocol.eof_received()
-                if not keeps_open:
-                    self.close()
-
-    def _hand_over(self, data: bytes) -> None:
-        if isinstance(self._protocol, asyncio.BufferedProtocol):
-            while data:
-                space = memoryview(self._protocol.get_buffer(len(data)))
-                count = min(len(space), len(data))
-                space[:count] = data[:count]
-                self._protocol.buffer_updated(count)
-                data = data[count:]
-        elif isinstance(self._protocol, asyncio.Protocol):
-            self._protocol.data_received(data)
+            if not self._protocol.eof_received():
+                self.close()
 
     def _lose(self, error: Exception | None) -> None:
         if not self._gone:

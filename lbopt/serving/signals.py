@@ -1,12 +1,25 @@
-"""Ctrl-C and SIGTERM inside of an event loop: a call instead of an exception, so that what was done is kept."""
+"""What goes on beside the work of an event loop: looks again and again, and the end by Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+
+_log = logging.getLogger(__name__)
+
+
+async def repeat(look: Callable[[], Awaitable[None]], seconds: float, what: str) -> None:
+    """Look again and again, so many seconds apart, whatever goes wrong in between."""
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await look()
+        except Exception:
+            _log.exception("a look at the %s failed", what)
 
 
 @contextmanager

@@ -71,7 +71,7 @@ class VirtualClockLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._now = 0.0
         self._order = itertools.count()
-        self._timers: list[tuple[float, int, asyncio.TimerHandle, Callable[..., Any], tuple[Any, ...], Any]] = []
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._waiting_for_quiet: list[tuple[int, int, asyncio.Future[None]]] = []
         self._threads = 0
         self._connected: dict[socket.socket, Address] = {}
@@ -97,7 +97,7 @@ class VirtualClockLoop(asyncio.SelectorEventLoop):
             Of the call.
         """
         handle = asyncio.TimerHandle(when, callback, args, self, context)
-        heapq.heappush(self._timers, (when, next(self._order), handle, callback, args, context))
+        heapq.heappush(self._timers, (when, next(self._order), handle))
         return handle
 
     def call_later(  # type: ignore[override]
@@ -154,9 +154,7 @@ class VirtualClockLoop(asyncio.SelectorEventLoop):
             )
         self._now = max(self._now, timers[0][0])
         while timers and timers[0][0] <= self._now:
-            _, _, handle, callback, args, context = heapq.heappop(timers)
-            if not handle.cancelled():
-                self.call_soon(_unless_cancelled, handle, callback, args, context=context)
+            self.call_soon(_run, heapq.heappop(timers)[2])
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any
@@ -196,13 +194,12 @@ class VirtualClockLoop(asyncio.SelectorEventLoop):
 
     async def sock_connect(self, sock: socket.socket, address: Any) -> None:
         """Note where `sock` is to lead; it stays unconnected, and `create_connection` closes it."""
-        target = address if isinstance(address, str) else (local(address[0]), address[1])
+        self._connected[sock] = target = (local(address[0]), address[1])
         self.network.require(target)
-        self._connected[sock] = target
 
     async def create_connection(  # type: ignore[override]
         self,
-        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        protocol_factory: Callable[[], asyncio.Protocol],
         host: str | None = None,
         port: int | None = None,
         *,
@@ -234,7 +231,7 @@ class VirtualClockLoop(asyncio.SelectorEventLoop):
 
     async def create_server(  # type: ignore[override]
         self,
-        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        protocol_factory: Callable[[], asyncio.Protocol],
         host: Any = None,
         port: int | None = None,
         *,
@@ -257,22 +254,10 @@ class VirtualClockLoop(asyncio.SelectorEventLoop):
         first = host if isinstance(host, str) or host is None else next(iter(host), None)
         return self.network.listen(protocol_factory, (local(first), int(port or 0)))
 
-    async def create_unix_connection(  # type: ignore[override]
-        self, protocol_factory: Callable[[], asyncio.BaseProtocol], path: Any = None, **_options: Any
-    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
-        """Connect to who listens under `path` in the virtual network; the file system is not touched."""
-        return self.network.connect(protocol_factory, str(path))
 
-    async def create_unix_server(  # type: ignore[override]
-        self, protocol_factory: Callable[[], asyncio.BaseProtocol], path: Any = None, **_options: Any
-    ) -> MemoryListener:
-        """Listen under `path` in the virtual network; the file system is not touched."""
-        return self.network.listen(protocol_factory, str(path))
-
-
-def _unless_cancelled(handle: asyncio.TimerHandle, callback: Callable[..., Any], args: tuple[Any, ...]) -> None:
+def _run(handle: asyncio.TimerHandle) -> None:
     if not handle.cancelled():
-        callback(*args)
+        handle._run()
 
 
 async def quiet(order: int = ROUTER_ORDER) -> None:

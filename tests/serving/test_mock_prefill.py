@@ -135,7 +135,7 @@ def test_no_block_is_lost_or_given_twice(events):
     now, sent, names = 0.0, [], []
 
     def count():
-        owned = [*one._free, *(n for held in one.held.values() for n in held.blocks)]
+        owned = [*one._free_blocks, *(n for held in one.held.values() for n in held.blocks)]
         owned += [n for blocks in one._owned.values() for n in blocks]
         assert sorted(owned) == list(range(12))
 

@@ -85,11 +85,11 @@ class Endpoint(ABC):
 
     async def start(self, port: int) -> None:
         """Listen at `port`; 0 lets the system choose, and a later start takes the same one."""
-        app = web.Application(client_max_size=_LARGEST_BODY)
+        app = web.Application(client_max_size=_LARGEST_BODY, middlewares=[self._after_a_freeze])
         app.add_routes(
             [
-                web.post("/v1/completions", self._answer_completion),
-                web.post("/v1/chat/completions", self._answer_chat),
+                web.post("/v1/completions", self._complete),
+                web.post("/v1/chat/completions", self._complete),
                 web.post("/tokenize", self._tokenize),
                 web.get("/v1/models", self._models),
                 web.get("/health", self._health),
@@ -149,14 +149,13 @@ class Endpoint(ABC):
         if self._runner is not None and self._runner.server is not None:
             yield from self._runner.server.connections
 
-    async def _answer_completion(self, request: web.Request) -> web.StreamResponse:
-        return await self._complete(request, chat=False)
-
-    async def _answer_chat(self, request: web.Request) -> web.StreamResponse:
-        return await self._complete(request, chat=True)
-
-    async def _complete(self, request: web.Request, chat: bool) -> web.StreamResponse:
+    @web.middleware
+    async def _after_a_freeze(self, request: web.Request, handler: Any) -> web.StreamResponse:
         await self._thawed.wait()
+        return await handler(request)  # type: ignore[no-any-return]
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        chat = request.path.endswith("/chat/completions")
         if self.busy:
             return _error(503, "the engine takes no requests at present", {"Retry-After": "1"})
         loop = asyncio.get_running_loop()
@@ -169,7 +168,7 @@ class Endpoint(ABC):
         except BadRequestError as error:
             return _error(400, str(error))
         begun, first = loop.time(), [0.0]
-        fault = self._next_fault()
+        fault = self.faults_on_streams.popleft() if self.faults_on_streams else None
         try:
             if fault is not None and (fault.after == 0 or not ask.stream):
                 return await self._break(request, fault, None)
@@ -234,11 +233,7 @@ class Endpoint(ABC):
         await asyncio.get_running_loop().create_future()  # until the client goes
         raise AssertionError("the future is never done")
 
-    def _next_fault(self) -> Fault | None:
-        return self.faults_on_streams.popleft() if self.faults_on_streams else None
-
     async def _tokenize(self, request: web.Request) -> web.Response:
-        await self._thawed.wait()
         try:
             given = json.loads(await request.read())
             text = text_of_messages(given["messages"]) if "messages" in given else given["prompt"]
@@ -250,21 +245,17 @@ class Endpoint(ABC):
         )
 
     async def _models(self, _request: web.Request) -> web.Response:
-        await self._thawed.wait()
         model = {"id": self.setting.model_name, "object": "model", "created": 0, "owned_by": "lbopt"}
         model |= {"root": self.setting.model_name, "parent": None, "max_model_len": self.setting.max_model_len}
         return web.json_response({"object": "list", "data": [model]})
 
     async def _health(self, _request: web.Request) -> web.Response:
-        await self._thawed.wait()
         return web.Response()
 
     async def _version(self, _request: web.Request) -> web.Response:
-        await self._thawed.wait()
         return web.json_response({"version": f"lbopt-mock {__version__}"})
 
     async def _metrics(self, _request: web.Request) -> web.Response:
-        await self._thawed.wait()
         if self.lost_metrics == "hang":
             await asyncio.get_running_loop().create_future()
         if self.lost_metrics == "error":

@@ -218,12 +218,12 @@ class MockFleet:
             )
         prefillers = [
             {
-                "running": len(one.running),
-                "waiting": len(one.queue),
+                "running": len(one.worker.running),
+                "waiting": len(one.worker.queue),
                 "held": len(one.held),
                 "used_blocks": one.used,
                 "expired": one.expired,
-                "passes": one.passes,
+                "passes": one.steps,
             }
             for one in (endpoint.prefiller for endpoint in self.prefill_endpoints)
         ]

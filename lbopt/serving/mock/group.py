@@ -282,13 +282,16 @@ class BarrierGroup:
             if head.ready > now or not self._fits(worker, head):
                 return
             worker.queue.popleft()
-            head.running = True
-            if self.setting.blocks is not None:
-                head.blocks = self.setting.blocks_of(head.size)
-                worker.blocks += head.blocks
-            if head.made == 0 and head.preempted == 0:
-                worker.prompt_tokens += head.prompt
-            worker.running.append(head)
+            self._seat(worker, head)
+
+    def _seat(self, worker: Worker, head: Sequence) -> None:
+        head.running = True
+        if self.setting.blocks is not None:
+            head.blocks = self.setting.blocks_of(head.size)
+            worker.blocks += head.blocks
+        if head.made == 0 and head.preempted == 0:
+            worker.prompt_tokens += head.prompt
+        worker.running.append(head)
 
     def _fits(self, worker: Worker, head: Sequence) -> bool:
         blocks = self.setting.blocks

@@ -39,7 +39,7 @@ class PrefillEndpoint(Endpoint):
         self.prefiller = prefiller
         self.driver = Driver(prefiller)
         super().__init__(prefiller.name, setting, [self.driver])
-        config = {"block_size": str(prefiller.block), "num_gpu_blocks": str(prefiller.num_blocks)}
+        config = {"block_size": str(prefiller.setting.block), "num_gpu_blocks": str(prefiller.num_blocks)}
         self.metrics = EndpointMetrics(setting.model_name, self._figures, config)
 
     def begin(self, ask: Ask, request: web.Request, name: str) -> Ticket:
@@ -92,7 +92,6 @@ class PrefillEndpoint(Endpoint):
         self.driver.wake()
 
     def _figures(self) -> list[RankFigures]:
-        one = self.prefiller
-        return [
-            RankFigures(len(one.running), len(one.queue), one.used / one.num_blocks, 0, one.prompt_tokens, one.passes)
-        ]
+        one, worker = self.prefiller, self.prefiller.worker
+        usage = one.used / one.num_blocks
+        return [RankFigures(len(worker.running), len(worker.queue), usage, 0, worker.prompt_tokens, one.steps)]

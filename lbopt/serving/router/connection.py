@@ -8,15 +8,13 @@ too many spare ones the oldest is dropped.
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import Any
 
 from aiohttp import web
 
 from lbopt.serving.http_wire import is_crumbled
 from lbopt.serving.router.answers import refuse
-
-_log = logging.getLogger(__name__)
+from lbopt.serving.signals import repeat
 
 _MOST_SHOWN = 200
 #: Connections at most where nobody says how many, for the sake of memory.
@@ -68,12 +66,7 @@ class Connections:
 
     async def watch(self) -> None:
         """Look, again and again."""
-        while True:
-            await asyncio.sleep(min(1.0, self.head_seconds / 4, self.unread_seconds / 4))
-            try:
-                await self.look()
-            except Exception:
-                _log.exception("a look at the connections failed")
+        await repeat(self.look, min(1.0, self.head_seconds / 4, self.unread_seconds / 4), "connections")
 
     async def look(self) -> None:
         """Drop those that keep the router waiting; others' turns come in between."""

@@ -21,6 +21,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,20 +41,13 @@ _log = logging.getLogger(__name__)
 Look = Callable[[Sight, NDArray[np.int64], str, "Stages"], None]
 
 
+@dataclass(slots=True)
 class Stages:
     """Seconds that the stages of one decision took."""
 
-    __slots__ = ("decide", "observe", "send")
-
-    def __init__(self, observe: float, decide: float, send: float = 0.0) -> None:
-        self.observe = observe
-        self.decide = decide
-        self.send = send
-
-    @property
-    def total(self) -> float:
-        """All of them."""
-        return self.observe + self.decide + self.send
+    observe: float
+    decide: float
+    send: float = 0.0
 
 
 class Dispatcher:
@@ -337,22 +332,18 @@ def _in_thread(rule: LiveRule, sight: Sight) -> asyncio.Future[NDArray[np.int64]
         return thread
     answer: asyncio.Future[NDArray[np.int64]] = loop.create_future()
 
-    def tell(decision: NDArray[np.int64] | None, error: BaseException | None) -> None:
-        if answer.done():
-            return
-        if error is not None:
-            answer.set_exception(error)
-        elif decision is not None:
-            answer.set_result(decision)
+    def tell(settle: Callable[[Any], None], what: Any) -> None:
+        if not answer.done():
+            settle(what)
 
     def work() -> None:
-        decision, error = None, None
+        told: tuple[Callable[[Any], None], Any]
         try:
-            decision = rule.decide(sight)
-        except BaseException as raised:
-            error = raised
+            told = answer.set_result, rule.decide(sight)
+        except BaseException as error:
+            told = answer.set_exception, error
         with contextlib.suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(tell, decision, error)
+            loop.call_soon_threadsafe(tell, *told)
 
     threading.Thread(target=work, name=f"rule {rule.name}", daemon=True).start()
     return answer

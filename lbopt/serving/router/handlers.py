@@ -93,16 +93,6 @@ async def document(request: web.Request) -> dict[str, Any]:
     return data
 
 
-async def completions(request: web.Request) -> web.StreamResponse:
-    """Answer `/v1/completions`."""
-    return await _answer(request, chat=False)
-
-
-async def chat_completions(request: web.Request) -> web.StreamResponse:
-    """Answer `/v1/chat/completions`."""
-    return await _answer(request, chat=True)
-
-
 async def models(request: web.Request) -> web.StreamResponse:
     """List the models."""
     enter_as_client(request)
@@ -111,11 +101,12 @@ async def models(request: web.Request) -> web.StreamResponse:
     return as_json({"object": "list", "data": data})
 
 
-async def _answer(request: web.Request, *, chat: bool) -> web.StreamResponse:
+async def completions(request: web.Request) -> web.StreamResponse:
+    """Answer `/v1/completions` and `/v1/chat/completions`."""
     enter_as_client(request, "key")
     router = request.app[ROUTER]
     with router.budget.share() as share:
-        job = await _admitted(request, share, chat=chat)
+        job = await _admitted(request, share, chat=request.path.endswith("/chat/completions"))
         return await router.carrier.carry(job, request)
 
 

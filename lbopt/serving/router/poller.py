@@ -7,7 +7,6 @@ cannot be read says nothing about a worker, and makes a prefiller count as full.
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,13 +15,12 @@ from lbopt.serving.http_client import Wires, request_head
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.job import Job
 from lbopt.serving.scrape import LARGEST_SCRAPE, Reading, of_rank, read_metrics
+from lbopt.serving.signals import repeat
 from lbopt.serving.state import Health, Prefiller, WorkerMirror
 from lbopt.serving.usage import count_of
 
 if TYPE_CHECKING:
     from lbopt.serving.router.service import Router
-
-_log = logging.getLogger(__name__)
 
 #: Seconds that an unused connection to an engine is kept: less than uvicorn keeps it, which is 5.
 KEPT = 4.0
@@ -48,12 +46,7 @@ class Poller:
 
     async def run(self) -> None:
         """Look, again and again."""
-        while True:
-            await asyncio.sleep(self._router.options.poll_seconds)
-            try:
-                await self.look_at_all()
-            except Exception:
-                _log.exception("a look at the engines failed")
+        await repeat(self.look_at_all, self._router.options.poll_seconds, "engines")
 
     def close(self) -> None:
         """Close what is open to engines."""

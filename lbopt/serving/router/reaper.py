@@ -6,11 +6,12 @@ pool, engines that send nothing, clients that do not read, requests that take to
 
 from __future__ import annotations
 
-import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lbopt.serving.router.job import Job, Stop
+from lbopt.serving.signals import repeat
 from lbopt.serving.state import Stage
 
 if TYPE_CHECKING:
@@ -26,15 +27,10 @@ async def reap(router: Router) -> None:
     options = router.options
     shortest = min(options.ttl, options.slow_client_seconds, options.idle_seconds, options.request_seconds)
     period = min(_PERIOD if router.shadow is None else _PERIOD_OF_SHADOW, shortest / 4)
-    while True:
-        await asyncio.sleep(period)
-        try:
-            look(router)
-        except Exception:
-            _log.exception("a look at the requests failed")
+    await repeat(partial(look, router), period, "requests")
 
 
-def look(router: Router) -> None:
+async def look(router: Router) -> None:
     """Stop what has passed a limit, and take the measures of the barrier."""
     now, options = router.now(), router.options
     for pool in router.fleet.pools.values():

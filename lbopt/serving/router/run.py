@@ -38,7 +38,7 @@ def application(router: Router) -> web.Application:
     app.add_routes(
         [
             web.post("/v1/completions", handlers.completions),
-            web.post("/v1/chat/completions", handlers.chat_completions),
+            web.post("/v1/chat/completions", handlers.completions),
             web.get("/v1/models", handlers.models),
             web.get("/health", operators.health),
             web.get("/ready", operators.ready),

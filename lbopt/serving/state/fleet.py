@@ -243,13 +243,7 @@ class FleetState:
 
     def returned(self, tracker: RequestTracker) -> bool:
         """Put a request that was dispatched in vain back to its place in the pool."""
-        if tracker.stage not in _BOUND:
-            return self._late()
-        self._leave_worker(tracker)
-        tracker.prompt += tracker.generated
-        tracker.generated = 0
-        tracker.pool.rejoin(tracker)
-        return True
+        return self.withdrawn(tracker, tracker.attempt) and self.resumed(tracker)
 
     def withdrawn(self, tracker: RequestTracker, attempt: int) -> bool:
         """Take a request that was dispatched in vain from its worker, before `resumed` puts it into the pool again."""
