@@ -1,16 +1,19 @@
-"""A problem under conditions in Python's integers: loads in units of pace, and requests that nothing tells apart.
+"""A step problem in Python's integers: loads in units of pace, and requests that nothing tells apart.
 
-What does not matter any more is gone: a request has work only on the workers that may take it, with a free slot and
-room for it alone. Searches, bounds and the integer program under conditions read these numbers.
+A plain problem is one that admits exactly U requests and asks nothing else. What does not matter any more is gone: a
+request has work only on the workers that may take it, with a free slot and room for it alone. Exhaustion reads these
+numbers; under conditions bounds and the integer program do as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from lbopt.model.conditions import Conditions
 from lbopt.model.objective import work_on
 from lbopt.model.step_problem import StepProblem
 
@@ -61,7 +64,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class PacedNumbers:
-    """All numbers of a problem under conditions.
+    """All numbers of a problem.
 
     Parameters
     ----------
@@ -76,9 +79,13 @@ class PacedNumbers:
     limits
         Of each resource, what is free on each worker.
     kinds
-        The waiting requests, those that must be admitted first, then the heaviest first.
+        The waiting requests, the heaviest first.
     running
         What may pause.
+    exactly
+        How many requests have to be admitted; None where the conditions leave that open.
+    goals
+        What is made least before the objective, as `Conditions.goals` names it.
     """
 
     problem: StepProblem
@@ -88,6 +95,8 @@ class PacedNumbers:
     limits: tuple[Row, ...]
     kinds: tuple[RequestKind, ...]
     running: tuple[Running, ...]
+    exactly: int | None
+    goals: tuple[str, ...]
 
     @property
     def columns(self) -> range:
@@ -100,10 +109,8 @@ class PacedNumbers:
 
 
 def paced_numbers(problem: StepProblem) -> PacedNumbers:
-    """Return the numbers of a problem that has conditions."""
-    conditions = problem.conditions
-    assert conditions is not None, "a plain problem has reduced loads"
-    G = problem.num_workers
+    """Return the numbers of a problem."""
+    conditions, G = problem.conditions or Conditions(admit=problem.num_admitted), problem.num_workers
     pace = [1] * G if conditions.pace is None else conditions.pace.tolist()
     base = [[pace[g] * load for load in row] for g, row in enumerate(problem.base.tolist())]
     lightest = [list(row) for row in base]
@@ -120,45 +127,45 @@ def paced_numbers(problem: StepProblem) -> PacedNumbers:
         lightest=tuple(map(tuple, lightest)),
         slots=tuple(problem.slots.tolist()),
         limits=tuple(tuple(resource.limit.tolist()) for resource in conditions.resources),
-        kinds=_kinds(problem, pace),
+        kinds=_kinds(problem, conditions, pace),
         running=tuple(running),
+        exactly=conditions.exactly,
+        goals=conditions.goals,
     )
 
 
-def _kinds(problem: StepProblem, pace: list[int]) -> tuple[RequestKind, ...]:
-    conditions, G, N = problem.conditions, problem.num_workers, problem.num_requests
-    assert conditions is not None, "the caller has asked"
-    costs = np.zeros(N, dtype=np.int64) if conditions.waiting_cost is None else conditions.waiting_cost
-    needs = [resource.need for resource in conditions.resources]
-    may = np.ones((N, G), dtype=np.bool_) if conditions.allowed is None else conditions.allowed.copy()
-    may &= problem.slots > 0
-    for resource in conditions.resources:
-        may &= resource.need[:, None] <= resource.limit
-    columns = [problem.work, problem.must_admit[:, None], costs[:, None], *(need[:, None] for need in needs), may]
-    if conditions.credit is not None:
-        columns.append(conditions.credit)
-    table = np.concatenate([part.astype(np.int64) for part in columns], axis=1)
-    groups: dict[bytes, list[int]] = {}
-    for i in range(N):
-        groups.setdefault(table[i].tobytes(), []).append(i)
+def _kinds(problem: StepProblem, conditions: Conditions, pace: list[int]) -> tuple[RequestKind, ...]:
+    N = problem.num_requests
+    rows, must = problem.work.tolist(), problem.must_admit.tolist()
+    costs = [0] * N if conditions.waiting_cost is None else conditions.waiting_cost.tolist()
+    needs = list(zip(*(resource.need.tolist() for resource in conditions.resources), strict=True)) or [()] * N
+    tables = [table for table in (conditions.allowed, conditions.credit) if table is not None]
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for i, row in enumerate(rows):
+        groups.setdefault((*row, must[i], costs[i], *needs[i], *(table[i].tobytes() for table in tables)), []).append(i)
+    open_workers = np.flatnonzero(problem.slots).tolist()
+    same_everywhere = conditions.credit is None and conditions.pace is None
     kinds = []
     for members in groups.values():
-        first = members[0]
-        workers = np.flatnonzero(may[first])
-        rows = work_on(problem, np.full(workers.size, first), workers).tolist()
-        work = {g: tuple(pace[g] * w for w in row) for g, row in zip(workers.tolist(), rows, strict=True)}
-        kinds.append(
-            RequestKind(
-                members=tuple(members),
-                must_admit=bool(problem.must_admit[first]),
-                waiting_cost=int(costs[first]),
-                needs=tuple(int(need[first]) for need in needs),
-                work=work,
-            )
-        )
-    return tuple(sorted(kinds, key=_order))
+        i = members[0]
+        workers = _workers_for(problem, conditions, i, open_workers)
+        if same_everywhere:
+            work, heaviest = dict.fromkeys(workers, tuple(rows[i])), sum(rows[i]) if workers else 0
+        else:
+            on = work_on(problem, np.full(len(workers), i), np.array(workers, dtype=np.int64)).tolist()
+            work = {g: tuple(pace[g] * w for w in row) for g, row in zip(workers, on, strict=True)}
+            heaviest = max(map(sum, work.values()), default=0)
+        kinds.append((-heaviest, members, RequestKind(tuple(members), must[i], costs[i], needs[i], work)))
+    # Heaviest first: the order in which both people and searches like to decide.
+    return tuple(kind for _, _, kind in sorted(kinds, key=lambda one: one[:2]))
 
 
-def _order(kind: RequestKind) -> tuple[bool, int, Row]:
-    heaviest = max((sum(row) for row in kind.work.values()), default=0)
-    return not kind.must_admit, -heaviest, kind.members
+def _workers_for(problem: StepProblem, conditions: Conditions, i: int, open_workers: list[int]) -> list[int]:
+    """Return the workers that could take request i if they took nothing else."""
+    if conditions.allowed is None and not conditions.resources:
+        return open_workers
+    may = problem.slots > 0 if conditions.allowed is None else conditions.allowed[i] & (problem.slots > 0)
+    for resource in conditions.resources:
+        may = may & (resource.need[i] <= resource.limit)
+    workers: list[int] = np.flatnonzero(may).tolist()
+    return workers

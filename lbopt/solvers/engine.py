@@ -15,6 +15,7 @@ from typing import Protocol
 from lbopt.model import StepProblem, objective
 from lbopt.model.formulation import Program, formulate
 from lbopt.model.integers import IntArray
+from lbopt.model.paced_numbers import PacedNumbers, paced_numbers
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.certificates import Certificate
 from lbopt.solvers.result import PROVED_BY
@@ -54,6 +55,11 @@ class Question:
     problem: StepProblem
     hint: IntArray | None = None
     tie: str = "any"
+
+    @cached_property
+    def numbers(self) -> PacedNumbers:
+        """The problem in Python's integers; counted on first use."""
+        return paced_numbers(self.problem)
 
     @cached_property
     def program(self) -> Program:

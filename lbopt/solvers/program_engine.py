@@ -1,4 +1,4 @@
-"""The engine for all solvers of integer programs: exhaustion, and the solver packages.
+"""The engine for the solver packages, which take integer programs.
 
 A solver's module has one function, `minimise`. Here its values are rounded to the nearest integers and checked, and its
 claimed bound is rounded up. It is started only with numbers that it can handle, and its claims are used only in the
@@ -82,7 +82,7 @@ class ProgramEngine:
         self._answer = Answer(
             assignment=found,
             bound=None if claim is None else program.tokens(claim),
-            proof="exhaustion" if self._capabilities.exhaustive else f"claimed:{self.solver}",
+            proof=f"claimed:{self.solver}",
             stop="failed" if raw.stop == "infeasible" else raw.stop,  # every plain problem has a solution
             tie=raw.tie,
             claimed=True,

@@ -35,8 +35,6 @@ class Capabilities:
         The package that has to be installed; None where lbopt needs nothing.
     extra
         The extra of lbopt that installs the package; None where it comes with lbopt.
-    exhaustive
-        Whether a finished run is a proof by lbopt itself rather than a claim.
     breaks_ties
         Whether a run breaks ties by itself rather than by the stages of `leximax`.
     largest_safe_total
@@ -51,7 +49,6 @@ class Capabilities:
     engine: str = "ProgramEngine"
     package: str | None = None
     extra: str | None = None
-    exhaustive: bool = False
     breaks_ties: bool = False
     largest_safe_total: int | None = None
     largest_total: int | None = None
@@ -61,6 +58,7 @@ class Capabilities:
         return self.largest_safe_total is None or total <= self.largest_safe_total
 
 
+_EXHAUSTION = "lbopt.solvers.exhaustion"
 _OWN_SEARCHES = "lbopt.solvers.exact.engines"
 
 # The safe totals were measured against exhaustion, on problems of 2-4 workers, 4-10 requests and 1-4 columns:
@@ -76,7 +74,7 @@ _OWN_SEARCHES = "lbopt.solvers.exact.engines"
 #     total 3e4. With its integer preprocessing off that one is right, and 5,510 problems with totals to 1.9e5 and 524
 #     to 2.7e5 gave no wrong claim; from 1e6 on there are many. Held at 2**17.
 ENGINES: dict[str, Capabilities] = {
-    "small": Capabilities(name="small", solver="exact", module="lbopt.solvers.small", engine="Small", breaks_ties=True),
+    "small": Capabilities(name="small", solver="exact", module=_EXHAUSTION, engine="Exhaustion", breaks_ties=True),
     "all-admitted": Capabilities(
         name="all-admitted", solver="exact", module=_OWN_SEARCHES, engine="AllAdmitted", breaks_ties=True
     ),
@@ -91,9 +89,8 @@ ENGINES: dict[str, Capabilities] = {
     "brute-force": Capabilities(
         name="brute-force",
         solver="brute-force",
-        module="lbopt.solvers.brute_force",
+        module=_EXHAUSTION,
         engine="Exhaustion",
-        exhaustive=True,
         breaks_ties=True,
     ),
     "cp-sat": Capabilities(

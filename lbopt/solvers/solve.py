@@ -15,11 +15,11 @@ from typing import Any
 
 from lbopt.model import StepProblem
 from lbopt.solvers.arguments import check_stops, checked_question
-from lbopt.solvers.brute_force import LEAF_LIMIT, leaf_estimate
 from lbopt.solvers.budget import Budget, Cancel, Progress
 from lbopt.solvers.checked import checked, unchecked
 from lbopt.solvers.conditions.front import solve_under_conditions
 from lbopt.solvers.engine import Engine, Knowledge, Question, join
+from lbopt.solvers.exhaustion import LEAF_LIMIT, leaf_estimate, too_deep
 from lbopt.solvers.program_engine import too_wide
 from lbopt.solvers.registry import AUTO_ORDER, OWN, OWN_SEARCHES, SMALL, capabilities, create, is_available, require
 from lbopt.solvers.result import Result
@@ -148,7 +148,7 @@ def _auto(question: Question) -> str:
     """
     if too_wide(question.problem):  # no solver is started
         return "brute-force"
-    leaves = leaf_estimate(question.problem)
+    leaves = LEAF_LIMIT + 1 if too_deep(question.numbers) else leaf_estimate(question.numbers)
     if leaves <= AUTO_LEAVES:
         return "brute-force"
     ready = [capabilities(name) for name in AUTO_ORDER if is_available(name)]

@@ -32,7 +32,7 @@ def test_a_false_result_is_rejected(type_in, here):
     type_in("solve", EXAMPLE, "--out", "r.json")
     (here / "f.json").write_text(json.dumps(json.loads((here / "r.json").read_text()) | {"paused": [0]}))
     code, _, said = type_in("verify", EXAMPLE, "f.json")
-    assert code == 1 and "rejected: objective is 1590, but is" in said
+    assert code == 1 and "rejected: objective is 1590, but it is" in said
 
 
 @pytest.mark.skipif(not (is_available("highs") and is_available("pulp")), reason="needs HiGHS and CBC")

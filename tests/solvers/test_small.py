@@ -120,7 +120,7 @@ def test_ctrl_c_leaves_a_placement_and_the_elementary_bound(monkeypatch):
     def stopped(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lbopt.solvers.brute_force._Search.run", stopped)
+    monkeypatch.setattr("lbopt.solvers.exhaustion._Search.run", stopped)
     engine = create("small", Question(problem=problem))
     engine.run(Knowledge(problem=problem, assignment=None), Budget(None))
     answer = engine.answer()

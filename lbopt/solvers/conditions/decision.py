@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbopt.model import StepProblem, rank
+from lbopt.model import StepProblem, loads_after, rank
 from lbopt.model.integers import BoolArray, IntArray
 from lbopt.solvers.certificates import Certificate
 
@@ -37,6 +37,11 @@ class Decision:
     def pauses(self) -> list[bool]:
         """Return who pauses as a list, empty where nobody may."""
         return [] if self.paused is None else [bool(flag) for flag in self.paused]
+
+    def shape(self, problem: StepProblem) -> list[int]:
+        """Return all loads from the largest down."""
+        loads = loads_after(problem, self.assignment, self.paused)
+        return sorted(map(int, loads.ravel()), reverse=True)
 
     def rank(self, problem: StepProblem) -> tuple[int, ...]:
         """Return the goals and the objective."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from lbopt.model import Conditions
 from lbopt.model.paced_floors import most_admitted, most_on
 from lbopt.model.paced_numbers import PacedNumbers, RequestKind, paced_numbers
-from lbopt.solvers.conditions.exhaustion import exhausted, leaf_estimate, too_deep
+from lbopt.solvers.exhaustion import exhausted, leaf_estimate, too_deep
 
 #: Leaves of a problem that is tried without one of its conditions.
 TRIED_LEAVES = 20_000

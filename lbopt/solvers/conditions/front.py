@@ -10,17 +10,15 @@ from lbopt.model import StepProblem, check_assignment
 from lbopt.model.conditions_program import ConditionsProgram, formulate_conditions
 from lbopt.model.integers import IntArray
 from lbopt.model.paced_numbers import PacedNumbers, paced_numbers
-from lbopt.solvers.brute_force import LEAF_LIMIT
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.checked import checked_outcome
 from lbopt.solvers.conditions.decision import Bound, Decision, Outcome
-from lbopt.solvers.conditions.exhaustion import exhausted, leaf_estimate, too_deep
 from lbopt.solvers.conditions.explain import reason, without_reason
 from lbopt.solvers.conditions.greedy import elementary_bounds, greedy_decision
 from lbopt.solvers.conditions.stages import minimised
+from lbopt.solvers.exhaustion import LEAF_LIMIT, LEAVES, exhausted, leaf_estimate, refuse_leaves, too_deep
 from lbopt.solvers.registry import AUTO_ORDER, OWN, capabilities, is_available, require
 from lbopt.solvers.result import PROVED_BY, Result
-from lbopt.solvers.small import LEAVES
 from lbopt.solvers.stage import Stage
 
 #: "auto" exhausts problems of up to this many leaves, as `lbopt.solvers.solve` does without conditions.
@@ -138,11 +136,7 @@ def _answered(numbers: PacedNumbers, solver: str, hint: IntArray | None, budget:
     else:
         name = require(solver).name
     if name == "brute-force":
-        if leaves is None or leaves > LEAF_LIMIT:
-            much = "too many choices after each other" if leaves is None else f"up to {_short(leaves)} assignments"
-            raise InputError(
-                f"exhaustion would visit {much}; brute-force accepts {LEAF_LIMIT:.1g}: choose another solver"
-            )
+        refuse_leaves(numbers)
         return _by_exhaustion(numbers, best, budget, name)
     unheard = budget.limits.effort is not None or budget.limits.cancel is not None
     if solver in OWN and unheard and budget.time_limit is None:  # another solver hears a limit of time alone
@@ -210,10 +204,6 @@ def _told(problem: StepProblem, outcome: Outcome) -> tuple[int | None, int]:
         return None, bound
     *goals, objective = outcome.best.rank(problem)
     return (objective if goals == [one.value for one in outcome.bounds[:-1]] else None), bound
-
-
-def _short(count: int) -> str:
-    return f"{float(count):.2g}" if count < 10**300 else "more than 1e+300"
 
 
 def _by_exhaustion(numbers: PacedNumbers, best: Decision | None, budget: Budget, solver: str) -> Outcome:

@@ -11,9 +11,9 @@ from lbopt.model.conditions_program import formulate_conditions
 from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers import elementary_bound
 from lbopt.solvers.budget import Budget
-from lbopt.solvers.conditions.exhaustion import exhausted
 from lbopt.solvers.conditions.greedy import bounds_under_conditions
 from lbopt.solvers.conditions.stages import minimised
+from lbopt.solvers.exhaustion import exhausted
 
 #: Seconds for one question. HiGHS goes round in circles on a few programs far beyond the range of its claims.
 LIMIT = 10.0

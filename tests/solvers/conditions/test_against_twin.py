@@ -13,8 +13,8 @@ from solvers.conditions.drawn import KINDS, drawn, problem_of
 from lbopt import Conditions, InfeasibleDecisionError, StepProblem, solve
 from lbopt.model.conditions_program import ConditionsProgram, formulate_conditions
 from lbopt.model.paced_numbers import paced_numbers
-from lbopt.solvers.conditions.exhaustion import _Search
 from lbopt.solvers.engine import REFUSALS, Question
+from lbopt.solvers.exhaustion import _Search
 from lbopt.solvers.registry import ENGINES, create, is_available
 
 SOLVERS = ("cp-sat", "highs", "pulp")
@@ -135,9 +135,9 @@ def test_a_planted_pruning_is_noticed(monkeypatch):
     """A bound that is one token too high cuts off the optimum."""
     true = _Search._least_rank
 
-    def too_high(self, place, waiting, overdue, price, peaks, held):
-        *goals, cost = true(self, place, waiting, overdue, price, peaks, held)
-        return (*goals, cost + (place < len(self.chain)) * 3)
+    def too_high(self, p, missing, peak, held, price):
+        *goals, cost = true(self, p, missing, peak, held, price)
+        return (*goals, cost + (p < len(self.workers)) * 3)
 
     monkeypatch.setattr(_Search, "_least_rank", too_high)
     for kind in ("waiting", "pauses", "mixture"):

@@ -12,9 +12,10 @@ from lbopt import Conditions, InputError, Result, StepProblem, solve, verify
 from lbopt.model.conditions_program import formulate_conditions
 from lbopt.model.paced_numbers import paced_numbers
 from lbopt.report.result_table import result_table
+from lbopt.solvers import exhaustion
 from lbopt.solvers.backend import RawAnswer
 from lbopt.solvers.budget import Budget
-from lbopt.solvers.conditions import exhaustion, front, stages
+from lbopt.solvers.conditions import front, stages
 from lbopt.solvers.conditions.decision import Bound, Decision, Outcome
 from lbopt.solvers.conditions.greedy import greedy_decision
 from lbopt.solvers.registry import is_available
@@ -86,9 +87,9 @@ def test_too_many_assignments_are_refused():
         solve(LARGE, "brute-force")
     deep = StepProblem.now([0], [400], [1] * 400).under(Conditions(capacity=[200]))
     assert solve(deep).status == "optimal"  # elementary reasoning closes it
-    deep = StepProblem.now([0, 1], [200, 200], [1, 2] * 200).under(Conditions(capacity=[301, 222], admit=390))
+    deep = StepProblem.now([0, 1], [800, 800], range(1, 801)).under(Conditions(capacity=[300_001, 200_022], admit=790))
     with pytest.raises(InputError, match="too many choices after each other"):
-        solve(deep, "brute-force")
+        exhaustion.refuse_leaves(paced_numbers(deep))
 
 
 def test_too_wide_problems_are_refused(monkeypatch):
@@ -107,7 +108,7 @@ def test_time_ends_exhaustion_with_what_is_known():
 
 
 def test_ctrl_c_ends_exhaustion_with_what_is_known(monkeypatch):
-    true, calls = exhaustion._Search._hopeless, []
+    true, calls = exhaustion._Search._least_rank, []
 
     def pressed(self, *given):
         calls.append(given)
@@ -115,7 +116,7 @@ def test_ctrl_c_ends_exhaustion_with_what_is_known(monkeypatch):
             raise KeyboardInterrupt
         return true(self, *given)
 
-    monkeypatch.setattr(exhaustion._Search, "_hopeless", pressed)
+    monkeypatch.setattr(exhaustion._Search, "_least_rank", pressed)
     result = solve(SMALL)
     assert result.stop_reason == "interrupted" and result.status == "feasible" and not result.proved
     assert verify(SMALL, result).feasible

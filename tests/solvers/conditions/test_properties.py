@@ -15,8 +15,8 @@ from solvers.small_problems import naive_optimum, step_problems
 from lbopt import Conditions, InfeasibleDecisionError, StepProblem, solve
 from lbopt.model.conditions_program import formulate_conditions
 from lbopt.model.paced_numbers import paced_numbers
-from lbopt.solvers.conditions.exhaustion import exhausted, leaf_estimate
 from lbopt.solvers.conditions.stages import decoded
+from lbopt.solvers.exhaustion import exhausted, leaf_estimate
 
 WIDE = 10**9
 

@@ -7,10 +7,11 @@ import pytest
 from solvers.small_problems import naive_optimum
 
 from lbopt.model import StepProblem
+from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers import is_available, solve, verify
-from lbopt.solvers.brute_force import LEAF_LIMIT, leaf_estimate
 from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.workspace import fits_memory
+from lbopt.solvers.exhaustion import LEAF_LIMIT, leaf_estimate
 from lbopt.solvers.program_engine import too_wide
 from lbopt.solvers.solve import AUTO_LEAVES
 
@@ -91,7 +92,7 @@ def test_what_takes_longer_to_exhaust_hears_the_clock():
     rng = random.Random(1)
     work = [[rng.randint(0, 2**50) for _ in range(5)] for _ in range(13)]
     problem = StepProblem(base=np.zeros((4, 5), dtype=np.int64), slots=[1, 2, 3, 3], work=work)
-    assert AUTO_LEAVES < leaf_estimate(problem) <= LEAF_LIMIT
+    assert AUTO_LEAVES < leaf_estimate(paced_numbers(problem)) <= LEAF_LIMIT
     result = solve(problem, time_limit=0.02)
     assert (result.stop_reason, result.solver) in (("time", "brute-force"), ("time", "exact"))
     assert verify(problem, result).bound_established
