@@ -6,7 +6,7 @@ From the columns of a study follow its CSV file and data frame (`records`), its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -74,3 +74,12 @@ def table_of(title: str, caption: str, columns: Sequence[Column], outcome: Any, 
     return Table(
         title, caption, headers, [tuple(one.shown(one.value(outcome, row)) for one in columns) for row in rows]
     )
+
+
+def with_ends(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values in which each interval, ``NAME_interval``, is two: ``NAME_interval_low`` and ``…_high``."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        low, high = value if name.endswith("_interval") and value else (None, None)
+        found |= {f"{name}_low": low, f"{name}_high": high} if name.endswith("_interval") else {name: value}
+    return found

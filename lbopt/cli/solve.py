@@ -57,7 +57,7 @@ def solve(
     if line is None:
         chosen = StepProblem.from_json(problem)
     else:
-        from lbopt.studies.gap.states import read_states  # the simulator stands behind it, which loads kernels
+        from lbopt.studies.gap.decisions import read_states  # the simulator stands behind it, which loads kernels
 
         states = read_states(problem)
         if not 1 <= line <= len(states):

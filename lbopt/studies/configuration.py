@@ -65,7 +65,7 @@ class Option:
     empty
         Whether a list may be empty.
     later
-        Whether files of earlier versions lack the field. It is written where it is not the default.
+        Where files of earlier versions lack the field: "left out" where it is the default, or always "written".
     """
 
     help: str
@@ -83,7 +83,7 @@ class Option:
     each: Callable[[Any], object] | None = None
     kept: Literal["as given", "once", "sorted"] = "as given"
     empty: bool = False
-    later: bool = False
+    later: Literal["", "left out", "written"] = ""
 
     def ordered(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return what becomes of a list."""
@@ -101,10 +101,10 @@ class Option:
             if self.each is not None:
                 self.each(one)
         if (not entries and not self.empty) or not all(map(self._holds, entries)):
-            given = f"{name} is {value}"
-            if isinstance(value, tuple):
-                given = f"{name} are {', '.join(map(str, value)) or 'none'}"
-            raise InputError(f"{given}; expected {self._range()}{' each' * isinstance(value, tuple)}")
+            given = ", ".join(map(str, entries)) or "none"
+            each = " each" if isinstance(value, tuple) and self.expected is None else ""
+            verb = "are" if isinstance(value, tuple) and name.endswith("s") and name != "bias" else "is"
+            raise InputError(f"{name} {verb} {given}; expected {self._range()}{each}")
 
     def _holds(self, one: Any) -> bool:
         """Whether an entry is in range; NaN is in none."""
@@ -162,7 +162,8 @@ class Configuration:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON holds."""
         named = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
-        return {name: value for name, value in named.items() if value != _later(type(self)).get(name, MISSING)}
+        usual = _later(type(self), "left out")
+        return {name: value for name, value in named.items() if value != usual.get(name, MISSING)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], *, source: str = "the configuration") -> Self:
@@ -172,12 +173,14 @@ class Configuration:
             for field, annotation, _, _ in fields_of(cls)
             if (build := getattr(annotation, "of", getattr(annotation, "from_dict", None))) is not None
         }
-        return from_plain(cls, data, what=cls.what, source=source, parts=parts, later=_later(cls))
+        return from_plain(
+            cls, data, what=cls.what, source=source, parts=parts, later=_later(cls, "left out", "written")
+        )
 
 
-def _later(kind: type[Any]) -> dict[str, Any]:
+def _later(kind: type[Any], *how: str) -> dict[str, Any]:
     """Return the fields that files of earlier versions lack, and their values there."""
-    late = [field for field, _, option, _ in fields_of(kind) if option is not None and option.later]
+    late = [field for field, _, option, _ in fields_of(kind) if option is not None and option.later in how]
     return {field.name: _plain(field.default) for field in late}
 
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import lbopt
 from lbopt.runner import Task
@@ -34,6 +34,10 @@ from lbopt.studies.running import RunTasks, Stored
 
 class Row(SimpleNamespace):
     """A row of a study: coordinates and answer of a cell, as attributes. The columns of the study say what they are."""
+
+    def but(self, **changes: Any) -> Self:
+        """Return the row with other values."""
+        return type(self)(**vars(self) | changes)
 
 
 class Grid(Configuration):

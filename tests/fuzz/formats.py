@@ -74,7 +74,7 @@ def read_replay(path: Path) -> object:
 
 def read_states(path: Path) -> object:
     """Read frozen states."""
-    from lbopt.studies.gap.states import read_states
+    from lbopt.studies.gap.decisions import read_states
 
     return read_states(path)
 

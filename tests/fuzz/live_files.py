@@ -38,7 +38,7 @@ def record_files() -> list[bytes]:
 def read_record(path: Path) -> object:
     """Seal a record, and read what is made of it as its readers do."""
     from lbopt.serving.record.seal import seal
-    from lbopt.studies.gap.states import read_states
+    from lbopt.studies.gap.decisions import read_states
 
     with tempfile.TemporaryDirectory() as out:
         sealed = seal(str(path.parent), out)

@@ -10,7 +10,7 @@ from lbopt.hardware.fit.read_rows import read_rows
 from lbopt.instances.readers import Columns, read_trace
 from lbopt.instances.router_log import read_router_log
 from lbopt.policies.replay import load_replay
-from lbopt.studies.gap.states import read_states
+from lbopt.studies.gap.decisions import read_states
 from tests.fuzz.formats import problem, spans
 from tests.fuzz.mutators import NUMBERS, UNUSUAL, WORDS, changed_json
 from tests.instances import logs, texts

@@ -14,14 +14,13 @@ from studies.small_study import NAMES, seeds_outcome, small_config, small_outcom
 from lbopt import CertificateError, Result, verify
 from lbopt.exceptions import InputError
 from lbopt.report import gap_report
-from lbopt.report.gap_page import gap_pictures, lead, left_out, render_gap_page
+from lbopt.report.gap_report import gap_pictures, lead, left_out, render_gap_page
 from lbopt.report.provenance import provenance
 from lbopt.report.study_report import read_config, write_study_folder
 from lbopt.solvers import solve
 from lbopt.studies.gap import GapOutcome, run_gap
-from lbopt.studies.gap.decisions import summarise
-from lbopt.studies.gap.long_runs import compare
-from lbopt.studies.gap.states import read_states
+from lbopt.studies.gap.decisions import read_states, summarise
+from lbopt.studies.gap.outcome import compare
 
 FILES = {
     "gap.csv",
@@ -70,7 +69,7 @@ def test_gap_csv_is_the_summary(folder):
     found = rows(folder / "gap.csv")
     assert [row["policy"] for row in found] == list(NAMES)
     for row in found:
-        expected = dataclasses.asdict(summarise(small_outcome().solved, row["policy"]))
+        expected = vars(summarise(small_outcome().solved, row["policy"]))
         assert row == {name: str(value) for name, value in expected.items()}
 
 
@@ -279,10 +278,7 @@ def test_the_figures_of_a_page_take_its_colours():
 def test_figures_that_show_nothing_are_left_out():
     """Where nobody waits and all gaps are equal, a sentence stands in place of a figure."""
     outcome = small_outcome()
-    calm = [
-        dataclasses.replace(run, metrics=dataclasses.replace(run.metrics, waiting_max_steps=0))
-        for run in outcome.long_runs
-    ]
+    calm = [run.but(metrics=dataclasses.replace(run.metrics, waiting_max_steps=0)) for run in outcome.long_runs]
     page = dataclasses.replace(outcome, long_runs=calm)
     assert "waiting_trade.png" not in [picture.file for picture in gap_pictures(page)]
     assert left_out(page) == ["No figure of imbalance against waiting: no request waited in any long run."]

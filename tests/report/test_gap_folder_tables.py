@@ -8,11 +8,11 @@ import pytest
 from studies.small_study import NAMES, seeds_outcome, small_config, small_outcome
 
 from lbopt.exceptions import InputError
-from lbopt.report.gap_page import lead
+from lbopt.report.gap_report import lead
 from lbopt.report.gap_tables import gap_csv, gap_tables, long_run_tables
 from lbopt.report.study_report import read_config
 from lbopt.studies.gap import SolvedState
-from lbopt.studies.gap.long_runs import compare
+from lbopt.studies.gap.outcome import compare
 
 
 def column(table, header):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lbopt
-from lbopt.report.gap_page import is_saturated, lead, tables_in_order
+from lbopt.report.gap_report import is_saturated, lead, tables_in_order
 from lbopt.report.study_report import write_study_folder
 
 pytestmark = pytest.mark.jit

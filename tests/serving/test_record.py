@@ -17,7 +17,7 @@ from lbopt.exceptions import InputError
 from lbopt.instances import read_router_log
 from lbopt.serving.record.seal import seal
 from lbopt.serving.record.writer import CURRENT, DecisionRecord
-from lbopt.studies.gap.states import read_states
+from lbopt.studies.gap.decisions import read_states
 
 
 def served(folder, count=40, **options):

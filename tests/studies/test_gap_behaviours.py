@@ -9,11 +9,10 @@ from studies.small_study import ROUTER, gaps, small_config
 
 from lbopt.model import objective
 from lbopt.policies import make_policy
-from lbopt.report.gap_report import step_record
+from lbopt.report.gap_tables import step_record
 from lbopt.simulator import simulate
 from lbopt.studies.gap import run_gap
-from lbopt.studies.gap.decisions import summarise
-from lbopt.studies.gap.states import read_states
+from lbopt.studies.gap.decisions import read_states, summarise
 
 
 def started(state, run):

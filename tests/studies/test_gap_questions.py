@@ -8,7 +8,7 @@ from studies.small_study import NAMES, POLICIES, small_config
 
 from lbopt.exceptions import InputError
 from lbopt.solvers import solve
-from lbopt.studies.gap import optima, run_gap, study
+from lbopt.studies.gap import decisions, run_gap, study
 from lbopt.studies.requests import RequestSource
 
 
@@ -37,8 +37,8 @@ def test_a_study_that_cannot_be_is_refused_before_it_begins(changes, expected, m
         ({"states": 0}, "states is 0"),
         ({"seeds": 0}, "seeds is 0"),
         ({"seed": -1}, "seed is -1"),
-        ({"policies": ()}, "no policies given"),
-        ({"behaviours": ()}, "no behaviours given"),
+        ({"policies": ()}, "no policy was named"),
+        ({"behaviours": ()}, "no behaviour was named"),
         ({"arrivals": "poisson"}, "arrivals 'poisson' is unknown"),
         ({"load": 0.9}, "load has a meaning only"),
         ({"arrivals": "trace", "reveal_target": 3}, "reveal_target has a meaning only"),
@@ -125,7 +125,7 @@ def test_ctrl_c_that_a_solver_swallowed_ends_the_study(monkeypatch):
         result = solve(problem, **options)
         return dataclasses.replace(result, stop_reason="interrupted")
 
-    monkeypatch.setattr(optima, "solve", stopped)
+    monkeypatch.setattr(decisions, "solve", stopped)
     outcome = run_gap(small_config(policies=("fcfs",)))
     assert outcome.interrupted
     assert len(outcome.solved) <= 1

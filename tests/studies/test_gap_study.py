@@ -13,14 +13,11 @@ from lbopt.exceptions import InputError
 from lbopt.model import barrier_total, check_assignment, objective
 from lbopt.policies import make_policy
 from lbopt.policies.decide import decide
-from lbopt.report.gap_report import step_record
-from lbopt.report.gap_tables import gap_tables
+from lbopt.report.gap_tables import gap_tables, step_record
 from lbopt.solvers import Result, solve
-from lbopt.studies.gap import GapConfig, SolvedState, optima, run_gap, study
-from lbopt.studies.gap.decisions import summarise
-from lbopt.studies.gap.long_runs import COMPARED, compare
-from lbopt.studies.gap.outcome import Decision
-from lbopt.studies.gap.states import read_states
+from lbopt.studies.gap import GapConfig, SolvedState, decisions, run_gap, study
+from lbopt.studies.gap.decisions import read_states, summarise
+from lbopt.studies.gap.outcome import COMPARED, Decision, compare
 from lbopt.studies.requests import RequestSource
 
 
@@ -152,7 +149,7 @@ def test_the_word_of_the_search_is_not_counted_as_proved(monkeypatch):
         result = solve(problem, **options)
         return dataclasses.replace(result, proof="search", stop_reason="proved")
 
-    monkeypatch.setattr(optima, "solve", unchecked)
+    monkeypatch.setattr(decisions, "solve", unchecked)
     outcome = run_gap(small_config(policies=("fcfs", "random"), long_runs=False))
     row = summarise(outcome.solved, "random")
     assert (row.states, row.proved, row.searched, row.claimed, row.open) == (5, 0, 5, 0, 0)
@@ -176,7 +173,7 @@ def test_work_limits_states_alike_everywhere():
 def test_open_states_enter_no_average(monkeypatch):
     """States whose bound is below the value are counted as open and left out of every statistic."""
     calls = iter(range(100))
-    monkeypatch.setattr(optima, "solve", lambda p, **o: (feasible_only if next(calls) % 2 else solve)(p, **o))
+    monkeypatch.setattr(decisions, "solve", lambda p, **o: (feasible_only if next(calls) % 2 else solve)(p, **o))
     outcome = run_gap(small_config(policies=("fcfs", "random"), long_runs=False))
     assert [s.standing for s in outcome.solved] == ["proved", "open", "proved", "open", "proved"]
     closed = [s for s in outcome.solved if s.standing == "proved"]
@@ -206,7 +203,7 @@ def test_open_states_enter_no_average(monkeypatch):
 
 def test_a_study_without_closed_states_has_no_averages(monkeypatch):
     """Where every state is open the averages are missing, not zero."""
-    monkeypatch.setattr(optima, "solve", feasible_only)
+    monkeypatch.setattr(decisions, "solve", feasible_only)
     outcome = run_gap(small_config(policies=("fcfs",), long_runs=False, states=2))
     row = summarise(outcome.solved, "fcfs")
     assert row.open == 2

@@ -8,7 +8,7 @@ from studies.small_study import small_config
 
 from lbopt.exceptions import InputError
 from lbopt.policies import make_policy
-from lbopt.report.gap_report import step_record
+from lbopt.report.gap_tables import step_record
 from lbopt.studies.gap import run_gap
 from lbopt.studies.gap.config import with_training as gap_with_training
 from lbopt.studies.requests import RequestSource

@@ -1,7 +1,7 @@
 """The gap study: how far is each rule from the best placement possible, step by step and in the long run?
 
-`run_gap` goes through three stages that can each be read alone: `states` (where do the step problems come from),
-`optima` (what is the best placement of each), `decisions` and `long_runs` (what do the policies make of them).
+`run_gap` goes through stages that can each be read alone: `decisions` (where do the step problems come from, what is
+the best placement of each, and what do the policies make of it) and `outcome` (their long runs, and what was found).
 """
 
 from lbopt.studies.gap.config import GapConfig

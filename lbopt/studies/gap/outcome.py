@@ -1,18 +1,21 @@
-"""What a gap study found. Numbers only; how they look is the report's affair."""
+"""What a gap study found: solved states, long runs of each policy over the same requests, and paired differences."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.display import Displayed
-from lbopt.model import barrier_total
-from lbopt.simulator import Metrics, SampledState
+from lbopt.model import Trace, barrier_total
+from lbopt.policies import Policy
+from lbopt.simulator import Run, SampledState, SimulationSetting, simulate
 from lbopt.solvers import Result
-from lbopt.statistics import MeanOverSeeds
+from lbopt.statistics import MeanOverSeeds, over_seeds
+from lbopt.studies.grid import Row
+from lbopt.studies.study import Outcome
 
 if TYPE_CHECKING:
     from lbopt.studies.gap.config import GapConfig
@@ -67,8 +70,7 @@ class SolvedState:
         return barrier_total(self.state.problem, self.result.assignment)
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyGap:
+class PolicyGap(Row):
     """How far one policy's decisions are from the optimum, over the states of one behaviour (or of "all").
 
     Gaps are tokens of imbalance above the optimum, averaged over the states that are not open; `share` relates
@@ -78,38 +80,13 @@ class PolicyGap:
     an open state is the best value known) to `gap_mean_high_tokens` (it is the bound).
     """
 
-    behaviour: str
-    policy: str
-    states: int
-    proved: int
-    searched: int
-    claimed: int
-    open: int
-    gap_mean_tokens: float
-    gap_mean_low_tokens: float
-    gap_mean_high_tokens: float
-    gap_median_tokens: float
-    gap_p95_tokens: float
-    gap_max_tokens: float
-    gap_mean_share: float
-    optimal_share: float
-    barrier_mean_seconds: float
-    microseconds_per_decision: float
 
+class LongRun(Row):
+    """One policy over the requests of one seed: `policy`, `admission`, `seed`, `steps`, `seconds`, `metrics`, `tally`.
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LongRun:
-    """One policy over the requests of one seed."""
-
-    policy: str
-    admission: str
-    seed: int
-    steps: int
-    seconds: float
-    metrics: Metrics
-    tally: dict[str, int]
-    #: read imbalance over the window, averaged in up to 400 equal stretches, for the picture (first seed only)
-    imbalance_course: NDArray[np.float64] | None
+    `imbalance_course` is the read imbalance over the window, averaged in up to 400 equal stretches, for the picture;
+    None but for the first seed.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +100,13 @@ class Comparison:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class GapOutcome(Displayed):
+class GapOutcome(Outcome):
     """Everything a gap study found."""
 
     config: GapConfig
     trace: dict[str, Any]
     solved: list[SolvedState] = field(default_factory=list)
     long_runs: list[LongRun] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    interrupted: bool = False
-    seconds: float = 0.0
 
     def __repr__(self) -> str:
         standings = ", ".join(f"{self.count(name)} {name}" for name in STANDINGS if self.count(name))
@@ -144,3 +118,96 @@ class GapOutcome(Displayed):
     def count(self, standing: Standing) -> int:
         """Return the number of states of that standing."""
         return sum(s.standing == standing for s in self.solved)
+
+
+_COURSE_POINTS = 400
+
+#: Metrics that are compared, in the order of the table.
+COMPARED = (
+    "imbalance_tokens",
+    "spread_tokens",
+    "throughput_tokens_per_second",
+    "whole_run_tokens_per_second",
+    "whole_run_share_of_ceiling",
+    "slo_share",
+    "goodput_tokens_per_second",
+    "tpot_mean_seconds",
+    "tpot_p50_seconds",
+    "tpot_p95_seconds",
+    "tpot_p99_seconds",
+    "waiting_mean_steps",
+    "waiting_p99_steps",
+    "waiting_max_steps",
+    "first_token_mean_seconds",
+    "idle_share",
+    "energy_joules",
+    "mean_load_tokens",
+    "occupancy",
+    "real_choice_share",
+    "over_capacity_share",
+)
+
+
+def long_run(
+    policy: Policy,
+    requests: Trace,
+    training: Trace | None,
+    setting: SimulationSetting,
+    seed: int,
+    *,
+    with_course: bool = False,
+) -> LongRun:
+    """Run one policy over the requests of one seed.
+
+    Parameters
+    ----------
+    policy
+        The policy.
+    requests, training
+        The requests, and those that its predictor learns from; None where there are none.
+    setting
+        Fleet, arrivals and laws.
+    seed
+        Of the run.
+    with_course
+        Whether to keep the course of the imbalance, for the picture.
+    """
+    run = simulate(requests, policy, setting, seed=seed, training=training)
+    return LongRun(
+        policy=policy.name,
+        admission=policy.admission,
+        seed=seed,
+        steps=run.num_steps,
+        seconds=run.seconds,
+        metrics=run.metrics(),
+        tally=run.tally,
+        imbalance_course=_course(run, setting.fleet.num_workers) if with_course else None,
+    )
+
+
+def compare(runs: Sequence[LongRun], baseline: str) -> list[Comparison]:
+    """Return every compared metric of every policy with its paired difference to `baseline`, seed by seed."""
+    by_policy: dict[str, dict[int, LongRun]] = {}
+    for run in runs:
+        by_policy.setdefault(run.policy, {})[run.seed] = run
+    reference = by_policy.get(baseline, {})
+    rows = []
+    for policy, by_seed in by_policy.items():
+        seeds = [seed for seed in by_seed if seed in reference]
+        if not seeds:
+            continue
+        for metric in COMPARED:
+            if getattr(by_seed[seeds[0]].metrics, metric) is None:
+                continue  # nobody set limits
+            own = [float(getattr(by_seed[seed].metrics, metric)) for seed in seeds]
+            other = [float(getattr(reference[seed].metrics, metric)) for seed in seeds]
+            differences = [a - b for a, b in zip(own, other, strict=True)]
+            rows.append(Comparison(policy, metric, over_seeds(own), over_seeds(differences)))
+    return rows
+
+
+def _course(run: Run, num_workers: int) -> NDArray[np.float64]:
+    rows = run.window.rows
+    imbalance = num_workers * run.steps["read_max"][rows] - run.steps["read_sum"][rows]
+    stretches = np.array_split(imbalance, min(_COURSE_POINTS, imbalance.size))
+    return np.array([stretch.mean() for stretch in stretches])

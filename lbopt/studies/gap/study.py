@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,11 +13,17 @@ from lbopt.model import Trace
 from lbopt.policies import CompiledPolicy, Policy
 from lbopt.simulator import FrozenView
 from lbopt.studies.gap.config import GapConfig
-from lbopt.studies.gap.decisions import AS_RUN, decide_state, judged_step_by_step, score_as_run
-from lbopt.studies.gap.long_runs import long_run
-from lbopt.studies.gap.optima import solve_state
-from lbopt.studies.gap.outcome import TIMINGS, GapOutcome, LongRun
-from lbopt.studies.gap.states import gather_states, over_window, read_states
+from lbopt.studies.gap.decisions import (
+    AS_RUN,
+    decide_state,
+    gather_states,
+    judged_step_by_step,
+    over_window,
+    read_states,
+    score_as_run,
+    solve_state,
+)
+from lbopt.studies.gap.outcome import TIMINGS, GapOutcome, LongRun, long_run
 from lbopt.studies.logs import refuse_logs_of_other_requests
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.requests import RequestSource
@@ -29,7 +34,6 @@ from lbopt.studies.training import said_of_training, training_for
 
 def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
     """Sample or read states, solve them, let every policy decide them, and run every policy over the requests."""
-    begin = time.perf_counter()
     progress = progress or Silent()
     scenario, seed, num_seeds, problems = config.scenario, config.seed, config.seeds, config.problems
     policies, behaviours = _policies(config), [config.build(spec) for spec in config.behaviours]
@@ -39,7 +43,7 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
         described = _describe(scenario.requests.draw_for(seed, num_seeds=num_seeds))
     outcome = GapOutcome(config, described)
     held_back: Counter[str] = Counter()
-    try:
+    with outcome.clocked():
         if problems is None:
             outcome.notes += said_of_training(scenario, policies)
             states, notes = gather_states(behaviours, scenario, config.states, seed, num_seeds, progress)
@@ -69,14 +73,11 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
                 outcome.long_runs.append(run)
                 progress.advance()
             outcome.notes += _capacity_notes(outcome.long_runs, scenario.kv_capacity)
-    except KeyboardInterrupt:
-        outcome.interrupted = True
     outcome.notes.extend(
         f"{who} kept requests back in {count} states although slots were free for them or they had to be admitted; "
         "what it did there is not compared with full placements"
         for who, count in held_back.items()
     )
-    outcome.seconds = time.perf_counter() - begin
     return outcome
 
 

@@ -4,9 +4,7 @@
 frozen states and run the same requests with each, and puts the rule that does not look at all beside them.
 """
 
-from lbopt.studies.misprediction.config import MispredictionConfig
-from lbopt.studies.misprediction.forecasts import Case, ForecastVariant
-from lbopt.studies.misprediction.outcome import MispredictionOutcome
-from lbopt.studies.misprediction.study import run_misprediction
+from lbopt.studies.misprediction.forecasts import Case, ForecastVariant, MispredictionConfig
+from lbopt.studies.misprediction.study import MispredictionOutcome, run_misprediction
 
 __all__ = ["Case", "ForecastVariant", "MispredictionConfig", "MispredictionOutcome", "run_misprediction"]

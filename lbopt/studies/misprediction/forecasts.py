@@ -15,11 +15,186 @@ token, also one of "outlives the window" (see `Foresight`). So what they cost is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Literal
 
-from lbopt.policies import Policy, make_policy
-from lbopt.studies.misprediction.config import LookAhead, MispredictionConfig
+from lbopt.exceptions import InputError
+from lbopt.instances import families
+from lbopt.policies import Policy, foresight_of, make_policy
+from lbopt.policies.bf_io import BfIo
+from lbopt.policies.br_h import BrH
+from lbopt.studies.configuration import Configuration, Option
+from lbopt.studies.gap import GapConfig
+from lbopt.studies.scenario import Scenario
+from lbopt.studies.training import DEFAULT_SHARE
+
+#: Rules whose forecast can be exchanged.
+LookAhead = BrH | BfIo
+
+DEFAULT_POLICIES = ("br-h",)
+DEFAULT_NOISE = (0.1, 0.3, 1.0, 3.0)
+DEFAULT_BIAS = (0.25, 0.5, 2.0, 4.0)
+DEFAULT_SHUFFLED = (0.25, 0.5, 1.0)
+
+#: Beyond it, "nothing ends" cannot be told by a believed output a thousand times too long.
+LONGEST_HORIZON = 500
+#: The oracle's seeds end here.
+_SEEDS_END = 2**31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MispredictionConfig(Configuration):
+    """Configuration of a misprediction study.
+
+    States come from the first seed. Of a file, the first fifth is kept for learning where it does not say otherwise.
+    `noise`, `bias` and `shuffled` are the errors of the oracle, one row each, see `lbopt.predictors.oracle`.
+    """
+
+    what = "wrong forecasts"
+
+    scenario: Scenario = field(default_factory=Scenario)
+    policies: Annotated[
+        tuple[str, ...],
+        Option(
+            "Rule that looks ahead, without its predictor, e.g. `br-h:gamma=0.6`; may be given again.",
+            names=("--policy", "-p"),
+            key="policy",
+            panel="Policies",
+            first=True,
+        ),
+    ] = DEFAULT_POLICIES
+    horizon: Annotated[
+        int,
+        Option(
+            "Steps that rules look ahead, at least 1.",
+            names=("--horizon", "-H"),
+            panel="Policies",
+            first=True,
+            low=1,
+            high=LONGEST_HORIZON,
+            expected=f"1 to {LONGEST_HORIZON} steps to look ahead",
+        ),
+    ] = 20
+    noise: Annotated[
+        tuple[float, ...],
+        Option(
+            "Spread of the logarithm of believed outputs; may be given again.",
+            panel="Forecasts",
+            low=0,
+            high=10,
+            expected="a standard deviation of the logarithm, 0 to 10",
+            kept="once",
+            empty=True,
+        ),
+    ] = DEFAULT_NOISE
+    bias: Annotated[
+        tuple[float, ...],
+        Option(
+            "Factor on believed outputs; may be given again.",
+            panel="Forecasts",
+            low=0.001,
+            high=1000,
+            expected="a factor, 0.001 to 1000",
+            kept="once",
+            empty=True,
+        ),
+    ] = DEFAULT_BIAS
+    shuffled: Annotated[
+        tuple[float, ...],
+        Option(
+            "Share of outputs exchanged among requests; may be given again.",
+            panel="Forecasts",
+            low=0,
+            high=1,
+            expected="a share of the requests, 0 to 1",
+            kept="once",
+            empty=True,
+        ),
+    ] = DEFAULT_SHUFFLED
+    other_trace: Annotated[
+        str | None,
+        Option("File or family on which predictors are also trained.", panel="Forecasts", shown="the other family"),
+    ] = None
+    behaviour: Annotated[str, Option("Policy under which states are sampled.", panel="Policies")] = "br-0"
+    states: Annotated[int, Option("How many frozen states.", first=True)] = 50
+    new: Annotated[
+        str, Option("Waiting requests in the window of a state: **survives** it, or **ends**.", panel="Optimum")
+    ] = "survives"
+    seed: Annotated[int, Option("First seed.", first=True)] = 0
+    seeds: Annotated[int, Option("Number of seeds of the long runs.", first=True)] = 3
+    time_limit: Annotated[float | None, Option("Seconds per state.", panel="Optimum", first=True)] = 2.0
+
+    def check(self) -> None:
+        """Refuse what the rules, the sampling or the oracle refuse, and keep requests to learn from."""
+        if self.seed + self.seeds > _SEEDS_END:
+            raise InputError(f"seed is {self.seed}; expected less than 2**31 for the last of {self.seeds} seeds")
+        source = self.scenario.requests
+        if self.other == source.trace:
+            raise InputError(f"the other trace is '{self.other}', which is the trace itself; name another one")
+        if not source.is_family and source.train_on is None and source.train_share is None:
+            learning = replace(source, train_share=DEFAULT_SHARE)
+            object.__setattr__(self, "scenario", replace(self.scenario, requests=learning))
+        self.gap.build(self.behaviour)  # also refuses states, seeds and a time limit that cannot be
+        _ = self.rules
+
+    @property
+    def other(self) -> str:
+        """The other trace."""
+        return self.other_trace or next(name for name in families.NAMES if name != self.scenario.requests.trace)
+
+    @property
+    def other_name(self) -> str:
+        """What tables call the other trace."""
+        return self.other if self.other in families.NAMES else Path(self.other).stem
+
+    @property
+    def gap(self) -> GapConfig:
+        """How states are sampled and solved, and long runs made: as a gap study does it."""
+        return GapConfig(
+            scenario=self.scenario,
+            behaviours=(self.behaviour,),
+            policies=self.policies,
+            states=self.states,
+            seed=self.seed,
+            seeds=self.seeds,
+            time_limit=self.time_limit,
+            horizon=self.horizon,
+            new=self.new,
+        )
+
+    @property
+    def rules(self) -> list[LookAhead]:
+        """The policies, built.
+
+        Raises
+        ------
+        InputError
+            Where one does not look ahead, names a predictor, or is named twice.
+        """
+        rules: list[LookAhead] = []
+        for spec in self.policies:
+            rule = self.gap.build(spec)
+            if not isinstance(rule, BrH | BfIo) or foresight_of(rule) is None:
+                raise InputError(
+                    f"policy '{spec}' does not look ahead, so no forecast can mislead it; "
+                    "use br-h or bf-io with a horizon of at least 1"
+                )
+            if rule.horizon > LONGEST_HORIZON:
+                raise InputError(
+                    f"policy '{spec}' looks {rule.horizon} steps ahead; expected at most {LONGEST_HORIZON}"
+                )
+            named = {part.partition("=")[0] for part in spec.partition(":")[2].split(",")}
+            if "predictor" in named:
+                raise InputError(
+                    f"policy '{spec}' names its own predictor, and the study gives it one after the other; "
+                    "leave predictor= out"
+                )
+            if rule.name in (known.name for known in rules):
+                raise InputError(f"policy '{rule.name}' is named twice")
+            rules.append(rule)
+        return rules
+
 
 #: The rule that does not look, beside which every other is put.
 MYOPIC = "br-0"

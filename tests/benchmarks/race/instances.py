@@ -11,7 +11,7 @@ from lbopt.files import repeated
 from lbopt.instances import library
 from lbopt.model import StepProblem
 from lbopt.spec import did_you_mean
-from lbopt.studies.gap.states import read_states
+from lbopt.studies.gap.decisions import read_states
 from lbopt.studies.progress import Progress
 from tests.benchmarks.race.config import RaceConfig
 from tools.steady.state_sets import StateSet, state_set
