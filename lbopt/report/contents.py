@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # Matplotlib and pandas take half a second, and most commands
     import pandas as pd
     from matplotlib.figure import Figure
 
-    #: Rows by column, a frame, or None; a file without rows is not written.
+    #: Rows by column, a frame, or None; a file of no records is not written, and a frame without rows is.
     Rows = Sequence[dict[str, Any]] | pd.DataFrame | None
 
 
@@ -63,7 +63,7 @@ class Contents:
     def write(self, target: Path) -> None:
         """Write every file into the folder `target`, which exists."""
         for name, rows in self.tables.items():
-            if rows is None or not len(rows):
+            if rows is None or (isinstance(rows, Sequence) and not rows):
                 continue
             if isinstance(rows, Sequence):
                 write_csv(target / f"{name}.csv", rows)
