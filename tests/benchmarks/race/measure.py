@@ -79,7 +79,7 @@ def measure(*, problem: dict[str, Any], solver: str, time_limit: float, version:
     chosen = StepProblem.from_dict(problem)
     gc.collect()  # what reading the problem left behind is not collected while the solver is timed
     refresh(solver, chosen.horizon > 0)
-    if solver in OWN or chosen.num_admitted == 0:
+    if solver in (*OWN, "brute-force") or chosen.num_admitted == 0:
         return _by_solve(chosen, solver, time_limit, seed)
     return _by_backend(chosen, capabilities(solver), time_limit, seed)
 
@@ -115,18 +115,17 @@ def _by_backend(problem: StepProblem, chosen: Capabilities, time_limit: float, s
     program = formulate(problem)
     greedy = greedy_assignment(problem)
     trusted = chosen.largest_safe_total is None or program.total <= chosen.largest_safe_total
-    kind = Task if chosen.exhaustive else SearchTask  # exhaustion writes nothing down: its clock starts at once
-    task = kind(program=program, hint=program.encode(greedy.tolist()), time_limit=time_limit, seed=seed)
+    task = SearchTask(program=program, hint=program.encode(greedy.tolist()), time_limit=time_limit, seed=seed)
     called = time.perf_counter()
     if chosen.largest_total is not None and program.total > chosen.largest_total:
         answer = RawAnswer(values=None, bound=None, stop="refused", native_status="not started")
     else:
         answer = load(chosen.name).minimise(task)
     ended = time.perf_counter()
-    started = task.asked[0] if isinstance(task, SearchTask) and task.asked else called
+    started = task.asked[0] if task.asked else called
     return {
         "answered_by": chosen.name,
-        **_known(program, chosen, answer, greedy),
+        **_known(program, answer, greedy),
         "seconds": ended - started,
         "building_seconds": started - begun,
         "native_status": answer.native_status,
@@ -134,7 +133,7 @@ def _by_backend(problem: StepProblem, chosen: Capabilities, time_limit: float, s
     }
 
 
-def _known(program: Program, chosen: Capabilities, answer: RawAnswer, greedy: IntArray) -> dict[str, Any]:
+def _known(program: Program, answer: RawAnswer, greedy: IntArray) -> dict[str, Any]:
     """Join the answer with the greedy placement and the elementary bound, which every solver starts from.
 
     Closed is a run that the solver itself ended: where elementary reasoning is enough but the solver did not see it
@@ -156,7 +155,7 @@ def _known(program: Program, chosen: Capabilities, answer: RawAnswer, greedy: In
     if stop != "done" or bound < value:
         status = "open"
     else:
-        status = "proved" if elementary == value or chosen.exhaustive else "claimed"
+        status = "proved" if elementary == value else "claimed"
     return {
         "status": status,
         "value": value,

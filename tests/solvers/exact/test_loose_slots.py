@@ -10,7 +10,7 @@ from lbopt import StepProblem, solve, verify
 from lbopt.model.floors import counting_floor, slots_in_use
 from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.balance import mean_bound
-from lbopt.solvers.recount import Numbers, _counted_peak, exhaust, lower_bound
+from lbopt.solvers.recount import Numbers, _counted_peak, exhaust, lower_bounds
 
 #: 30 jobs for 6 machines: 29 of 900 to 999 and one of 190. With 30 slots each this was open after 30 s.
 JOBS = [930, 975, 969, 916, 947, 977, 960, 980, 974, 908, 977, 901, 960, 933, 970]
@@ -47,9 +47,9 @@ def test_counting_is_below_every_placement_and_counted_twice(crowd):
 def test_slots_of_no_use_are_taken_away_twice_and_the_optimum_stays(crowd):
     base, _, sizes = crowd
     problem = StepProblem.now(base, [len(sizes)] * len(base), sizes)
-    numbers = Numbers(problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), [False] * len(sizes))
-    optimum, _ = exhaust(numbers, 10**7)
-    assert elementary_bound(problem) == lower_bound(numbers) <= optimum
+    numbers = Numbers.of(problem)
+    optimum, _ = exhaust(numbers, 10**7)[()]
+    assert [elementary_bound(problem)] == lower_bounds(numbers) and elementary_bound(problem) <= optimum
     result = solve(problem, "search")
     assert (result.objective, result.bound) == (optimum, optimum)
 

@@ -17,10 +17,12 @@ from lbopt import StepProblem, solve, verify
 from lbopt.kernels.search.state import OPEN, PROVED
 from lbopt.model import check_assignment, objective
 from lbopt.model.formulation import formulate
+from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers import BACKENDS, is_available, recount
 from lbopt.solvers.backend import Task, load
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.workspace import what_is_known
+from lbopt.solvers.exhaustion import exhausted
 from lbopt.solvers.rounding import repaired, rounded_up
 
 pytestmark = pytest.mark.jit
@@ -95,12 +97,6 @@ def varied(seed: int, top: int) -> StepProblem:
             return problem
 
 
-def numbers(problem: StepProblem) -> recount.Numbers:
-    return recount.Numbers(
-        problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), problem.must_admit.tolist()
-    )
-
-
 def backend_optimum(problem: StepProblem, name: str, seed: int) -> int | None:
     """What a backend calls the optimum, value and bound agreeing; None outside the range in which it is believed."""
     program = formulate(problem)
@@ -109,6 +105,9 @@ def backend_optimum(problem: StepProblem, name: str, seed: int) -> int | None:
         largest = min(HIGHS_HOLDS, largest)
     if not is_available(name) or (largest is not None and program.total > largest):
         return None
+    if name == "brute-force":
+        found, _ = exhausted(paced_numbers(problem), None)
+        return found.rank(problem)[0]
     answer = load(name).minimise(Task(program=program, seed=seed % 7))
     assert answer.stop == "done", (name, answer)
     assignment = np.array(program.decode(repaired(program, answer.values)))
@@ -119,9 +118,9 @@ def backend_optimum(problem: StepProblem, name: str, seed: int) -> int | None:
 
 def contradiction(problem: StepProblem, seed: int, seen: Counter) -> str | None:
     """Ask all engines; return what does not fit together, None where everything does."""
-    exhausted = recount.exhaust(numbers(problem), 10**7)
-    assert exhausted is not None, "the problems of this file are small"
-    optimum = exhausted[0]
+    counted = recount.exhaust(recount.Numbers.of(problem), 10**7)
+    assert counted is not None, "the problems of this file are small"
+    optimum = counted[()][0]
     seen["engine: dynamic program"] += 1
     for name in ("brute-force", "cp-sat", "highs"):
         other = backend_optimum(problem, name, seed)
@@ -203,7 +202,7 @@ def test_highs_on_sizes_that_are_alike():
     wrong = []
     for loads, slots, sizes, forced in ALIKE:
         problem = StepProblem.now(loads, slots, sizes, must_admit=[i in forced for i in range(len(sizes))])
-        optimum = recount.exhaust(numbers(problem), 10**7)[0]
+        optimum = recount.exhaust(recount.Numbers.of(problem), 10**7)[()][0]
         for seed in range(7):
             result = solve(problem, "highs", seed=seed)
             if not result.bound <= optimum <= result.objective or (result.status == "optimal") > (
