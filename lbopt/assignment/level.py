@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.assignment.pairs import Pairs
-from lbopt.assignment.shortage import NoAssignmentError, Shortage
-from lbopt.kernels.assignment.labelling import label_cheapest, total_cost
-from lbopt.kernels.assignment.moves import list_first
+from lbopt.assignment.costs import Pairs
+from lbopt.assignment.result import NoAssignmentError, Shortage
+from lbopt.kernels.assignment.moves import label_cheapest, list_first, total_cost
 from lbopt.kernels.assignment.paths import settle
 from lbopt.kernels.assignment.state import OPEN, STUCK, UNREACHED, Centres, Moves, Points
 from lbopt.model.integers import IntArray

@@ -24,11 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.assignment.candidates import Candidates
-from lbopt.assignment.cost_rows import split
-from lbopt.assignment.pairs import Pairs
+from lbopt.assignment.costs import Candidates, Pairs, split
 from lbopt.exceptions import InputError
-from lbopt.kernels.assignment.scaling import count_lost, largest_size, scaled
+from lbopt.kernels.assignment.costs import count_lost, largest_size, scaled
 from lbopt.kernels.assignment.state import FORBIDDEN
 from lbopt.model.integers import IntArray
 

@@ -1,21 +1,117 @@
-"""From integer costs to settled points and their proof: coarse levels first, or the prices of a similar problem."""
+"""From integer costs and bounds to settled points and their proof: by coarse levels, or prices of a similar problem.
+
+Coarse to fine: samples of the points, with capacities in proportion, whose prices start the next finer level. Prices
+that are exact for n of N points leave about 0.4 N sqrt(K / n) points at centres that have no room for them, and each of
+these costs a shortest path. So a level four times as large as the one before has some 0.6 sqrt(N K) paths to find, and
+the one before half as many: few against the share of N, a third or so, that is in excess at prices of zero.
+
+A sample takes the rows (p * q) mod N with q near the golden ratio of N and coprime to it: evenly spread, and in step
+with no period that the order of the points may have.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.assignment.costs import Pairs
 from lbopt.assignment.level import Level, Room
-from lbopt.assignment.levels import levels
-from lbopt.assignment.pairs import Pairs
-from lbopt.assignment.result import BalancedAssignment
+from lbopt.assignment.result import BalancedAssignment, NoAssignmentError, Shortage
 from lbopt.assignment.scale import LARGEST_PATH
-from lbopt.assignment.shortage import NoAssignmentError, Shortage
 from lbopt.exceptions import InputError
-from lbopt.model.integers import IntArray
+from lbopt.model.integers import IntArray, integer_array
+
+
+def checked_bounds(capacity: Any, lower: Any, points: int, centres: int) -> tuple[IntArray, IntArray]:
+    """Return lower bounds and capacities, both (K,) int64 and read-only, that some assignment keeps.
+
+    Parameters
+    ----------
+    capacity
+        Most points of each centre: one number for all, or (K,).
+    lower
+        Fewest points of each centre: one number, (K,), or None for none.
+    points, centres
+        N and K.
+
+    Raises
+    ------
+    InputError
+        On wrong shapes, negative or fractional entries, lower bounds above capacities, capacities that do not suffice,
+        lower bounds that need more points than there are.
+    """
+    most = _one_each("capacity", capacity, centres)
+    least = _one_each("lower", 0 if lower is None else lower, centres)
+    above = np.flatnonzero(least > most)
+    if above.size:
+        k = int(above[0])
+        raise InputError(f"lower[{k}] is {least[k]}, above capacity[{k}] = {most[k]}; expected at most that")
+    room, needed = sum(most.tolist()), sum(least.tolist())
+    if room < points:
+        raise InputError(
+            f"the capacities add up to {room}, and there are {points} points: {points - room} too few; with {centres} "
+            f"centres a capacity of {-(-points // centres)} each would do"
+        )
+    if needed > points:
+        raise InputError(
+            f"the lower bounds add up to {needed}, and there are {points} points: {needed - points} too many"
+        )
+    return least, most
+
+
+def _one_each(name: str, values: Any, centres: int) -> IntArray:
+    given = integer_array(name, values, ndim=(0, 1))
+    if given.ndim == 0:
+        given = np.full(centres, given, dtype=np.int64)
+        given.flags.writeable = False
+    if given.shape != (centres,):
+        raise InputError(
+            f"{name} must be one number or have shape ({centres},), one for each centre; its shape is {given.shape}"
+        )
+    return given
+
+
+#: Points of a level for one of the level below.
+RATIO = 4
+
+#: The coarsest level has at least so many points for each centre.
+LEAST_PER_CENTRE = 2
+
+
+def level_sizes(points: int, centres: int) -> list[int]:
+    """Return the numbers of points of all levels, coarsest first; the last is `points`."""
+    sizes = [points]
+    while sizes[0] // RATIO >= LEAST_PER_CENTRE * centres:
+        sizes.insert(0, sizes[0] // RATIO)
+    return sizes
+
+
+def sample(points: int, size: int) -> IntArray:
+    """Return `size` different rows of 0..points-1, ascending."""
+    if size == points:
+        return np.arange(points, dtype=np.int64)
+    step = max(1, round(points * (math.sqrt(5) - 1) / 2))
+    while math.gcd(step, points) > 1:
+        step += 1
+    return np.sort(np.arange(size, dtype=np.int64) * step % points)
+
+
+def shares(bounds: IntArray, points: int, size: int) -> IntArray:
+    """Return bounds of a sample, in proportion: integers whose every leading sum is rounded down."""
+    if size == points:
+        return bounds
+    return np.diff(np.cumsum(bounds) * size // points, prepend=0)
+
+
+def levels(lower: IntArray, upper: IntArray, points: int) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    """Yield the rows, lower and upper bounds of each level, coarsest first."""
+    for size in level_sizes(points, lower.size):
+        most = shares(upper, points, size)
+        yield sample(points, size), np.minimum(shares(lower, points, size), most), most
 
 
 def settled(

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbopt.assignment import CostBlocks, NoAssignmentError, balanced_assignment, by_blocks, cost_rows
+from lbopt.assignment import CostBlocks, NoAssignmentError, balanced, balanced_assignment, costs
 from lbopt.exceptions import CertificateError, InputError
-from lbopt.kernels.assignment.candidates import cheaper_elsewhere, keep_cheapest
+from lbopt.kernels.assignment.costs import cheaper_elsewhere, keep_cheapest
 from lbopt.kernels.assignment.state import FORBIDDEN
 
 
@@ -41,10 +41,10 @@ def test_candidates_and_what_is_cheaper_elsewhere(seed, most, highest):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of a few rows and samples of a few points, so that candidates are missing at first."""
-    monkeypatch.setattr(by_blocks, "BLOCK_ENTRIES", 64)
-    monkeypatch.setattr(by_blocks, "SAMPLE_PER_CENTRE", 2)
-    monkeypatch.setattr(by_blocks, "FIRST", 1)
-    monkeypatch.setattr(cost_rows, "BLOCK_ENTRIES", 100)
+    monkeypatch.setattr(balanced, "BLOCK_ENTRIES", 64)
+    monkeypatch.setattr(balanced, "SAMPLE_PER_CENTRE", 2)
+    monkeypatch.setattr(balanced, "FIRST", 1)
+    monkeypatch.setattr(costs, "BLOCK_ENTRIES", 100)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -119,7 +119,7 @@ def test_a_file_of_costs_is_read_by_blocks(tmp_path):
     found = balanced_assignment(CostBlocks(rows, *costs.shape), 2_500)
     found.check(costs)
     assert found.scaled_cost == balanced_assignment(costs, 2_500).scaled_cost
-    assert most[0] <= by_blocks.BLOCK_ENTRIES // 12
+    assert most[0] <= balanced.BLOCK_ENTRIES // 12
     few = np.memmap(tmp_path / "costs", dtype=np.float32, mode="r", shape=(20, 12))
     balanced_assignment(CostBlocks.of_array(few), 2).check(few)
 

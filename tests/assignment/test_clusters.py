@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbopt.assignment import BalancedKMeans, balanced_assignment
-from lbopt.assignment.clusters import Clusters, Points
+from lbopt.assignment.k_means import Clusters, Points
 from lbopt.assignment.scale import largest_cost
 
 

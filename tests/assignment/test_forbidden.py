@@ -13,8 +13,8 @@ from scipy.optimize import linear_sum_assignment, linprog
 from scipy.sparse import csr_array, eye_array, kron, vstack
 
 from lbopt.assignment import Candidates, CostBlocks, NoAssignmentError, balanced_assignment
+from lbopt.assignment.costs import Pairs
 from lbopt.assignment.level import Level
-from lbopt.assignment.pairs import Pairs
 from lbopt.exceptions import CertificateError, InputError
 from lbopt.kernels.assignment.state import UNREACHED
 

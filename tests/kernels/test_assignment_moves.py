@@ -4,12 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lbopt.assignment.costs import Pairs
 from lbopt.assignment.level import Level, no_moves
-from lbopt.assignment.pairs import Pairs
-from lbopt.kernels.assignment.labelling import label_cheapest, total_cost
-from lbopt.kernels.assignment.moves import enter, leave, list_again, list_first
+from lbopt.kernels.assignment.costs import largest_size, scaled
+from lbopt.kernels.assignment.moves import enter, label_cheapest, leave, list_again, list_first, total_cost
 from lbopt.kernels.assignment.paths import settle
-from lbopt.kernels.assignment.scaling import largest_size, scaled
 from lbopt.kernels.assignment.state import DONE, FORBIDDEN, INFINITY, OPEN, Moves, Points
 
 

@@ -1,9 +1,108 @@
-"""Costs of points at centres as integers, and sums of clusters: what a round of K-means does beside its assignment."""
+"""Real costs to integers: each is multiplied by a power of two, which is exact, and rounded to the nearest integer.
+
+A power may leave the range of float64 where the product does not, so it comes as two factors, each near its root. Both
+loops become vector code: float64 numbers without their signs are in the order of their bits, NaN above infinity, so the
+largest can be found among integers, whose order no NaN breaks.
+
+The cheapest centres of each point under prices, of which few are kept: a block of rows at a time.
+
+Costs of points at centres as integers, and sums of clusters: what a round of K-means does beside its assignment.
+"""
 
 import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.assignment.state import FORBIDDEN, INFINITY, ShortInts
 from lbopt.kernels.compile import kernel
+
+_ALL_BUT_SIGN = (1 << 63) - 1
+
+
+@kernel
+def largest_size(bits: Ints) -> int:
+    """Return the bits of the largest absolute value; `bits` are those of float64 numbers, one after the other."""
+    largest = 0
+    for i in range(bits.size):
+        largest = max(largest, bits[i] & _ALL_BUT_SIGN)
+    return largest
+
+
+@kernel
+def scaled(costs: Floats, factor: float, factor_too: float) -> Ints:
+    """Return round(costs * factor * factor_too), halves to even, of a one-dimensional array."""
+    out = np.empty(costs.size, dtype=np.int64)
+    for i in range(costs.size):
+        out[i] = np.int64(np.rint(costs[i] * factor * factor_too))
+    return out
+
+
+@kernel
+def count_lost(costs: Floats, integers: Ints) -> int:
+    """Return how many costs, (E,), are not zero and have become the integer zero."""
+    lost = 0
+    for i in range(costs.size):
+        lost += int((integers[i] == 0) & (costs[i] != 0.0))  # both sides, so that it becomes vector code
+    return lost
+
+
+@kernel
+def keep_cheapest(costs: Ints, price: Ints, centre: ShortInts, cost: Ints, count: Ints) -> None:
+    """Write the cheapest allowed centres of each row under prices, cheapest first, and their costs.
+
+    Parameters
+    ----------
+    costs
+        int64 (n, K), FORBIDDEN where a pair must not be used.
+    price
+        int64 (K,), in units of the costs.
+    centre, cost
+        int32 and int64 (n, m), written: m centres at most of each row, and what they cost without their prices.
+    count
+        int64 (n,), written: how many they are.
+    """
+    most = centre.shape[1]
+    for i in range(costs.shape[0]):
+        row, near, paid = costs[i], centre[i], cost[i]
+        held, last = 0, INFINITY
+        for k in range(row.size):
+            if row[k] == FORBIDDEN or (held == most and row[k] + price[k] >= last):
+                continue
+            priced = row[k] + price[k]
+            at = held if held < most else most - 1
+            while at > 0 and paid[at - 1] + price[near[at - 1]] > priced:
+                near[at], paid[at] = near[at - 1], paid[at - 1]
+                at -= 1
+            near[at], paid[at] = k, row[k]
+            held = min(held + 1, most)
+            last = paid[held - 1] + price[near[held - 1]]
+        count[i] = held
+
+
+@kernel
+def cheaper_elsewhere(costs: Ints, price: Ints, labels: Ints, centre: ShortInts) -> int:
+    """Write the cheapest centre of each row that is cheaper than its own, -1 where none is; return how many are.
+
+    Parameters
+    ----------
+    costs
+        int64 (n, K), FORBIDDEN where a pair must not be used.
+    price
+        int64 (K,), in units of the costs.
+    labels
+        int64 (n,), where each point is.
+    centre
+        int32 (n,), written.
+    """
+    found = 0
+    for i in range(costs.shape[0]):
+        row = costs[i]
+        least, at = row[labels[i]] + price[labels[i]], -1
+        for k in range(row.size):
+            if row[k] != FORBIDDEN and row[k] + price[k] < least:
+                least, at = row[k] + price[k], k
+        centre[i] = at
+        found += 1 if at >= 0 else 0
+    return found
 
 
 @kernel

@@ -1,4 +1,10 @@
-"""The cheapest moves from one centre to another, kept as points come and go.
+"""Every point at its cheapest centre under given prices, and the total that labels cost.
+
+A forbidden pair is never the cheapest; every point needs one that is not.
+
+Loops that only look for a least value become vector code, so there is one for the cheapest and one for the next.
+
+The cheapest moves from one centre to another, kept as points come and go.
 
 The arc from k to l is as long as the least of costs[i, l] - costs[i, k] over the points at k. Prices do not enter into
 this order, so it is worth keeping. Of each pair those points are listed, r at most, whose difference is less than a
@@ -14,10 +20,105 @@ Where pairs are forbidden, ways[k, l] counts the points of k that may be at l. W
 from k to l: its length is INFINITY, and nobody looks for it.
 """
 
+import numpy as np
+
 from lbopt.kernels.arrays import Ints
-from lbopt.kernels.assignment.labelling import cost_at
 from lbopt.kernels.assignment.state import FORBIDDEN, INFINITY, UNREACHED, Moves, Points
 from lbopt.kernels.compile import kernel
+
+
+@kernel
+def label_cheapest(points: Points, price: Ints, upper: Ints, held: Ints, margin: Ints) -> None:
+    """Set points.labels, held[k] to the points at k, and margin[p] to what the second cheapest centre is dearer.
+
+    Where centres tie, one with room is taken if there is any. With one centre the margin is INFINITY.
+
+    Parameters
+    ----------
+    points
+        Its labels are written.
+    price
+        (K,) int64 at least, price of each centre, in units of the costs.
+    upper
+        (K,) int64, most points.
+    held, margin
+        (K,) and (n,) int64, written.
+    """
+    if points.start.size > 0:
+        _label_pairs(points, price, upper, held, margin)
+        return
+    costs, rows, labels = points.costs, points.rows, points.labels
+    K = costs.shape[1]
+    for k in range(K):
+        held[k] = 0
+    priced = np.empty(K, dtype=np.int64)
+    for p in range(rows.size):
+        i, best, second, at = rows[p], INFINITY, INFINITY, 0
+        for k in range(K):
+            priced[k] = costs[i, k] + price[k]
+            best = min(best, priced[k])
+        while priced[at] != best:
+            at += 1
+        priced[at] = INFINITY
+        for k in range(K):
+            second = min(second, priced[k])
+        if second == best and held[at] >= upper[at]:
+            for k in range(at + 1, K):
+                if held[k] < upper[k] and priced[k] == best:
+                    at = k
+                    break
+        labels[p] = at
+        held[at] += 1
+        margin[p] = min(INFINITY, second - best)
+
+
+@kernel
+def _label_pairs(points: Points, price: Ints, upper: Ints, held: Ints, margin: Ints) -> None:
+    """Do the same where pairs are listed.
+
+    Parameters
+    ----------
+    points, price, upper, held, margin
+        As above.
+    """
+    start, centre, cost = points.start, points.centre, points.cost
+    for k in range(upper.size):
+        held[k] = 0
+    for p in range(points.rows.size):
+        i = points.rows[p]
+        best, second, at = INFINITY, INFINITY, -1
+        for e in range(start[i], start[i + 1]):
+            k = centre[e]
+            priced = cost[e] + price[k]
+            with_room = at >= 0 and priced == best and held[at] >= upper[at] and held[k] < upper[k]
+            if priced < best or with_room:
+                second, best, at = best, priced, k
+            else:
+                second = min(second, priced)
+        points.labels[p] = at
+        held[at] += 1
+        margin[p] = min(INFINITY, second - best)
+
+
+@kernel
+def cost_at(points: Points, i: int, k: int) -> int:
+    """Return the cost of row i at centre k, which may be used."""
+    if points.start.size == 0:
+        return points.costs[i, k]
+    e = points.start[i]
+    while points.centre[e] != k:
+        e += 1
+    return points.cost[e]
+
+
+@kernel
+def total_cost(points: Points) -> int:
+    """Return the sum of the costs of all points where they are."""
+    total = 0
+    for p in range(points.rows.size):
+        total += cost_at(points, points.rows[p], points.labels[p])
+    return total
+
 
 #: No difference of costs comes near this.
 _ABOVE_ALL = 1 << 59
@@ -38,8 +139,6 @@ def list_first(points: Points, moves: Moves, price: Ints) -> None:
         k = labels[p]
         if moves.margin[p] < moves.slack[k]:
             _list_point(points, moves, k, p)
-    for k in range(K):
-        _head(moves, k)
 
 
 @kernel
@@ -63,13 +162,12 @@ def list_again(points: Points, moves: Moves, price: Ints, k: int) -> None:
     for p in range(labels.size):
         if labels[p] == k and moves.margin[p] < narrow:
             _list_point(points, moves, k, p)
-    _head(moves, k)
 
 
 @kernel
 def _clear(moves: Moves, price: Ints, k: int) -> None:
     """Empty the lists of centre k, and set their bounds."""
-    first, stop, bound = moves.first[k], moves.stop[k], moves.bound[k]
+    first, stop, bound, least = moves.first[k], moves.stop[k], moves.bound[k], moves.least[k]
     slack = moves.slack[k]
     moves.since[k] = price[k]
     for j in range(bound.size):
@@ -77,7 +175,8 @@ def _clear(moves: Moves, price: Ints, k: int) -> None:
         bound[j] = price[k] - price[j] + slack
         if bound[j] >= _ABOVE_ALL or (moves.ways.size > 0 and moves.ways[k, j] == 0):
             bound[j] = INFINITY
-    bound[k] = -INFINITY  # nothing is listed for staying
+        moves.nearest[k, j], least[j] = -1, bound[j]
+    bound[k], least[k] = -INFINITY, INFINITY  # nothing is listed for staying
 
 
 @kernel
@@ -134,18 +233,6 @@ def _list_point(points: Points, moves: Moves, k: int, p: int) -> None:
 
 
 @kernel
-def _head(moves: Moves, k: int) -> None:
-    """Set the nearest point of every list of centre k."""
-    head = 0
-    for j in range(moves.bound.shape[1]):
-        if moves.stop[k, j] > 0:
-            moves.nearest[k, j], moves.least[k, j] = moves.point[k, j, head], moves.difference[k, j, head]
-        else:
-            moves.nearest[k, j], moves.least[k, j] = -1, moves.bound[k, j]
-    moves.least[k, k] = INFINITY
-
-
-@kernel
 def _insert(moves: Moves, k: int, j: int, difference: int, p: int) -> None:
     """Put a point into the list of a pair, whose bound it undercuts; a full list loses its last point for it.
 
@@ -177,6 +264,8 @@ def _insert(moves: Moves, k: int, j: int, difference: int, p: int) -> None:
         at -= 1
     listed[at], value[at] = p, difference
     moves.first[k, j], moves.stop[k, j] = first, stop + 1
+    if difference < moves.least[k, j]:
+        moves.nearest[k, j], moves.least[k, j] = p, difference
 
 
 @kernel
@@ -227,22 +316,6 @@ def enter(points: Points, moves: Moves, k: int, p: int) -> None:
         The centre and the point.
     """
     moves.margin[p] = 0
-    i, bound = points.rows[p], moves.bound[k]
-    own = cost_at(points, i, k)
     if moves.ways.size > 0:
         _count_ways(points, moves, k, p, 1)
-    if points.start.size == 0:
-        row = points.costs[i]
-        for j in range(bound.size):
-            difference = row[j] - own
-            if difference < bound[j]:
-                _insert(moves, k, j, difference, p)
-                if difference < moves.least[k, j]:
-                    moves.nearest[k, j], moves.least[k, j] = p, difference
-    else:
-        for e in range(points.start[i], points.start[i + 1]):
-            j, difference = points.centre[e], points.cost[e] - own
-            if difference < bound[j]:
-                _insert(moves, k, j, difference, p)
-                if difference < moves.least[k, j]:
-                    moves.nearest[k, j], moves.least[k, j] = p, difference
+    _list_point(points, moves, k, p)
