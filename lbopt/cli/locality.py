@@ -75,9 +75,9 @@ def fit(
 
     from lbopt.cli.console import print_table, say
     from lbopt.locality.archive import check_place
-    from lbopt.locality.artifact import FORMAT, write_table
     from lbopt.locality.capture import read_capture
     from lbopt.locality.fit import fit_routing
+    from lbopt.locality.routing_table import FORMAT, write_table
     from lbopt.report.routing_fit_tables import fit_table
 
     check_place(out, FORMAT)
@@ -106,7 +106,7 @@ def show(table: Annotated[Path, typer.Argument(metavar="TABLE", help="A routing 
     Example: `lbopt locality show table.npz`
     """
     from lbopt.cli.console import print_table
-    from lbopt.locality.artifact import read_table
+    from lbopt.locality.routing_table import read_table
     from lbopt.report.routing_fit_tables import routing_table_table
 
     print_table(routing_table_table(read_table(table)))

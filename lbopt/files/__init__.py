@@ -5,14 +5,11 @@ the depth of nesting and the length of numbers, and says what is wrong with a fi
 mean is for the readers, which call it.
 """
 
-from lbopt.files.blocks import TextBlocks, without_blank_end
-from lbopt.files.csv_text import CsvTable, csv_records, csv_table, not_by_commas
-from lbopt.files.expansion import gunzipped
-from lbopt.files.json_text import JsonFault, json_lines, json_value, parse_json, read_json
+from lbopt.files.blocks import TextBlocks, gunzipped, without_blank_end
+from lbopt.files.json_text import JsonFault, json_lines, json_value, parse_json, parse_toml, read_json, read_toml
 from lbopt.files.regular import LARGEST_DOCUMENT, called, check_name, exists, opened, read_bytes, starts_with
 from lbopt.files.shown import listed, printable, repeated, shown
-from lbopt.files.text import line_of, read_text, text_bytes
-from lbopt.files.toml_text import parse_toml, read_toml
+from lbopt.files.text import CsvTable, csv_records, csv_table, line_of, not_by_commas, read_text, text_bytes
 
 __all__ = [
     "LARGEST_DOCUMENT",

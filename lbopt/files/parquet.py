@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.files.expansion import most_unpacked
+from lbopt.files.blocks import most_unpacked
 from lbopt.files.regular import called, opened
 from lbopt.files.shown import repeated, shown
 

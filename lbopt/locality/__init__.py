@@ -1,34 +1,52 @@
 """Expert locality: which experts a request will use in decode, foretold from its prompt (ELDR, arXiv 2607.00466).
 
-A synthetic workload (`gate`, `domains`, `workload`), signatures of requests (`signature`), how well they foretell
-decode (`quality`), which layers to keep (`layer_mask`), and the cache that keeps them beside KV blocks
-(`signature_cache`). The offline fit (`fit`) of a capture (`capture`), the routing table that it makes (`routing_table`)
-as a file (`artifact`), the decision for a live request (`band_router`), and the watch on drift (`drift`).
+A synthetic workload (`gate`, `workload`), signatures of requests and how well they foretell decode (`signature`), and
+the cache that keeps them beside KV blocks (`signature_cache`). The offline fit with its choice of layers (`fit`) of a
+capture (`capture`), the routing table that it makes and its file (`routing_table`), the decision for a live request
+(`band_router`), and the watch on drift (`drift`).
 """
 
-from lbopt.locality.artifact import check_model, check_workers, read_table, write_table
 from lbopt.locality.band_router import BandRouter
 from lbopt.locality.capture import Capture, capture_of, read_capture, write_capture
-from lbopt.locality.domains import draw_domains, language_shares, task_shares, zipf_shares
 from lbopt.locality.drift import Alarm, DriftReading, DriftWatch
-from lbopt.locality.drift_reference import DriftReference, drift_reference
-from lbopt.locality.fit import RoutingFit, fit_routing
+from lbopt.locality.fit import LayerMask, RoutingFit, fit_layer_mask, fit_routing
 from lbopt.locality.gate import GateLaw, MoEShape, World, draw_scores, draw_world
-from lbopt.locality.layer_mask import LayerMask, fit_layer_mask
-from lbopt.locality.quality import cosine_distances, rank_correlation, sample_pairs, signature_quality
-from lbopt.locality.routing_table import Made, RoutingTable
-from lbopt.locality.signature import TRANSFORMS, IdfTable, fit_idf, signatures, transformed
+from lbopt.locality.routing_table import (
+    DriftReference,
+    Made,
+    RoutingTable,
+    check_model,
+    check_workers,
+    drift_reference,
+    read_table,
+    write_table,
+)
+from lbopt.locality.signature import (
+    TRANSFORMS,
+    IdfTable,
+    cosine_distances,
+    fit_idf,
+    rank_correlation,
+    sample_pairs,
+    signature_quality,
+    signatures,
+    transformed,
+)
 from lbopt.locality.signature_cache import BlockState, SignatureCache
 from lbopt.locality.wire_form import counts_as_text, counts_of_text
 from lbopt.locality.workload import (
     ExpertActivity,
     WorkloadConfig,
     draw_activity,
+    draw_domains,
     draw_workload,
     expected_union,
+    language_shares,
     language_workload,
     picks,
+    task_shares,
     task_workload,
+    zipf_shares,
 )
 
 __all__ = [

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.files import called, opened, parse_json, shown
-from lbopt.files.npz import NpzFile
-from lbopt.files.zip_members import LARGEST_ARCHIVE
+from lbopt.files.npz import LARGEST_ARCHIVE, NpzFile
 from lbopt.whole_file import whole_file
 
 _ABOUT = "about"

@@ -42,10 +42,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.locality.centroid_groups import centroid_groups, centroid_kinds
-from lbopt.locality.drift_reference import DriftReference
 from lbopt.locality.gate import Floats, check_whole
-from lbopt.locality.mix_charts import BLOCK, WEIGHT, MixCharts, MixLaw, mix_law
+from lbopt.locality.mix_charts import BLOCK, WEIGHT, MixCharts, MixLaw, centroid_groups, centroid_kinds, mix_law
+from lbopt.locality.routing_table import DriftReference
 
 #: The slack of a CUSUM in deviations of a block mean.
 SLACK = 0.25 * BLOCK**0.5

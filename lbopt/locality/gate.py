@@ -18,6 +18,7 @@ A nearly uniform base (base_spread <= 0.5) would saturate the union of a batch o
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -190,3 +191,10 @@ def check_choices(choices: ArrayLike, shape: MoEShape) -> Ints:
     if (ordered[:, :, 1:] == ordered[:, :, :-1]).any():
         raise InputError("a token chose one expert twice in a layer; expected different ones")
     return experts.astype(np.int64, copy=False)
+
+
+def counted(choices: NDArray[np.integer[Any]], num_experts: int) -> Ints:
+    """Return how often tokens chose each expert, int64 (L, E), by checked choices (n, L, k)."""
+    L = choices.shape[1]
+    cells = choices.astype(np.int64, copy=False) + num_experts * np.arange(L)[:, np.newaxis]
+    return np.bincount(cells.ravel(), minlength=L * num_experts).reshape(L, num_experts).astype(np.int64, copy=False)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.locality.gate import MoEShape, check_choices, check_whole
+from lbopt.locality.gate import MoEShape, check_choices, check_whole, counted
 from lbopt.one_thread import OneThread
 
 #: The largest count of an int8 row; an expert is chosen at most once by a token of the block.
@@ -258,9 +258,7 @@ class SignatureCache:
         return block
 
     def _add(self, block: int, experts: NDArray[np.int64]) -> None:
-        L, E = self.rows.shape[1:]
-        cells = experts + E * np.arange(L)[:, np.newaxis]
-        self.rows[block] += np.bincount(cells.ravel(), minlength=L * E).reshape(L, E).astype(np.int8)
+        self.rows[block] += counted(experts, self.shape.num_experts).astype(np.int8)
         self.fill[block] += len(experts)
 
     def _complete(self, known: _Request) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lbopt.exceptions import InputError
-from lbopt.locality.gate import Ints, MoEShape
+from lbopt.locality.gate import Ints, MoEShape, counted
 
 _LARGEST = 2**16 - 1
 
@@ -67,9 +67,7 @@ def rows_as_text(rows: ArrayLike, num_experts: int) -> str:
             f"rows hold experts {experts.min()} to {experts.max()}; expected 0 to {num_experts - 1}, all of them known"
         )
     experts = experts[:, (experts != 0).any(axis=(0, 2))]
-    L = experts.shape[1]
-    cells = experts.astype(np.int64) + num_experts * np.arange(L)[:, np.newaxis]
-    return counts_as_text(np.bincount(cells.ravel(), minlength=L * num_experts).reshape(L, num_experts))
+    return counts_as_text(counted(experts, num_experts))
 
 
 def counts_of_text(text: str, shape: MoEShape, layers: Ints) -> Ints:

@@ -103,7 +103,7 @@ class TableGuide:
 
     def preferences(self, requests: Trace, num_workers: int, training: Trace | None) -> NDArray[np.float64]:
         """Return cosines, float64 (M, G)."""
-        from lbopt.locality.artifact import check_model, check_workers
+        from lbopt.locality.routing_table import check_model, check_workers
 
         experts = experts_of("eldr", requests)
         shape = replace(self.table.shape, num_layers=experts.shape[0], num_experts=experts.shape[1])
@@ -137,8 +137,8 @@ class FittedGuide:
         return TableGuide(self._table(num_workers, training)).preferences(requests, num_workers, None)
 
     def _table(self, num_workers: int, training: Trace | None) -> RoutingTable:
-        from lbopt.locality.artifact import read_table
         from lbopt.locality.fit import fit_routing
+        from lbopt.locality.routing_table import read_table
 
         if self.table is not None:
             return read_table(Path(self.table))

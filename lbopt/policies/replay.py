@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.files import called, listed, opened, shown, starts_with
-from lbopt.files.npz import NpzFile
-from lbopt.files.zip_members import LARGEST_ARCHIVE
+from lbopt.files.npz import LARGEST_ARCHIVE, NpzFile
 from lbopt.model import Trace
 from lbopt.model.integers import integer_array
 from lbopt.policies.log_join import RequestsOfLog, csv_columns

@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.files import listed
 from lbopt.kernels.routing.codes import BAND, BAND_UNIT
-from lbopt.locality.artifact import check_model, read_table
 from lbopt.locality.band_router import DEFAULT_TAU, BandRouter, Seen
 from lbopt.locality.drift import DriftWatch
-from lbopt.locality.routing_table import RoutingTable
+from lbopt.locality.routing_table import RoutingTable, check_model, read_table
 from lbopt.policies import CompiledPolicy, Policy
 from lbopt.policies.eldr import FittedGuide
 from lbopt.serving.state import WorkerMirror

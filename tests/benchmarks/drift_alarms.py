@@ -31,8 +31,8 @@ from lbopt.locality import (
     language_workload,
     task_workload,
 )
-from lbopt.locality.domains import draw_domains
 from lbopt.locality.drift import DriftWatch
+from lbopt.locality.workload import draw_domains
 
 TAU = 0.1
 Seen = list[tuple[float, int, float, int]]

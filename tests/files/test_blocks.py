@@ -7,7 +7,8 @@ import pytest
 
 from lbopt import files
 from lbopt.exceptions import InputError
-from lbopt.files import TextBlocks, blocks, csv_text, expansion, without_blank_end
+from lbopt.files import TextBlocks, blocks, without_blank_end
+from lbopt.files import text as csv_text
 
 SIZES = (1, 2, 3, 7, 50, 2**20)
 
@@ -36,7 +37,7 @@ FAULTS = [
 
 def cut_to(monkeypatch, size):
     monkeypatch.setattr(blocks, "BLOCK", size)
-    monkeypatch.setattr(expansion, "_BLOCK", size)
+    monkeypatch.setattr(blocks, "_BLOCK", size)
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "gzip"])

@@ -11,10 +11,9 @@ import pytest
 
 from lbopt import files
 from lbopt.exceptions import LONGEST_MESSAGE, CertificateError, InputError
-from lbopt.files.expansion import HARMLESS, HARMLESS_TEXT
+from lbopt.files.blocks import HARMLESS, HARMLESS_TEXT
 from lbopt.files.json_text import DEEPEST, LARGEST_VALUES
-from lbopt.files.npz import NpzFile
-from lbopt.files.zip_members import ZipMembers
+from lbopt.files.npz import NpzFile, ZipMembers
 
 
 def test_messages_hold_nothing_that_acts_on_a_terminal():

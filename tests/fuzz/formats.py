@@ -230,8 +230,7 @@ def read_capture(path: Path) -> object:
 def table_files() -> list[bytes]:
     """A routing table with weights, and one without."""
     from lbopt.locality import IdfTable, MoEShape
-    from lbopt.locality.artifact import write_table
-    from lbopt.locality.routing_table import RoutingTable
+    from lbopt.locality.routing_table import RoutingTable, write_table
 
     shape, mask = MoEShape(2, 3, 2), np.array([1])
     weights = IdfTable(np.arange(6.0).reshape(2, 3), 9)
@@ -242,7 +241,7 @@ def table_files() -> list[bytes]:
 
 def read_table(path: Path) -> object:
     """Read a routing table."""
-    from lbopt.locality.artifact import read_table
+    from lbopt.locality.routing_table import read_table
 
     return read_table(path)
 

@@ -9,7 +9,7 @@ import pytest
 from instances import texts
 
 from lbopt.exceptions import InputError
-from lbopt.files import blocks, expansion
+from lbopt.files import blocks
 from lbopt.instances.readers import Columns, contents, read_trace
 
 BURST = texts.BURSTGPT_OLD
@@ -166,7 +166,7 @@ def test_permission(tmp_path, monkeypatch):
 
 
 def test_size_guards(tmp_path, monkeypatch):
-    monkeypatch.setattr(expansion, "HARMLESS_TEXT", 2**20)
+    monkeypatch.setattr(blocks, "HARMLESS_TEXT", 2**20)
     refused(tmp_path, gzip.compress(b"0" * 2**23), "unpacks from .* unpack it yourself")
     monkeypatch.setattr(contents, "LARGEST_FILE", 10)
     refused(tmp_path, AZURE, "expected at most 10")

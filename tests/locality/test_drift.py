@@ -7,10 +7,10 @@ import pytest
 
 from lbopt.exceptions import InputError
 from lbopt.locality import MoEShape, draw_activity, draw_workload, fit_routing, task_workload
-from lbopt.locality.centroid_groups import centroid_groups, centroid_kinds
-from lbopt.locality.domains import draw_domains
 from lbopt.locality.drift import BLOCK, DriftWatch, features
-from lbopt.locality.drift_reference import DriftReference
+from lbopt.locality.mix_charts import centroid_groups, centroid_kinds
+from lbopt.locality.routing_table import DriftReference
+from lbopt.locality.workload import draw_domains
 
 SHAPE = MoEShape(3, 32, 4)
 

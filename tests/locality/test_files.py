@@ -10,12 +10,18 @@ import pytest
 
 from lbopt.exceptions import InputError
 from lbopt.locality import IdfTable, MoEShape, draw_workload, task_workload
-from lbopt.locality import artifact as tables
 from lbopt.locality import capture as captures
-from lbopt.locality.artifact import check_model, check_workers, read_table, write_table
+from lbopt.locality import routing_table as tables
 from lbopt.locality.capture import capture_of, read_capture, write_capture
-from lbopt.locality.drift_reference import DriftReference
-from lbopt.locality.routing_table import Made, RoutingTable
+from lbopt.locality.routing_table import (
+    DriftReference,
+    Made,
+    RoutingTable,
+    check_model,
+    check_workers,
+    read_table,
+    write_table,
+)
 
 TABLE = RoutingTable(
     "qwen", MoEShape(2, 3, 2), "count-idf", IdfTable(np.arange(6.0).reshape(2, 3), 9), np.array([1]), np.eye(3)

@@ -12,7 +12,7 @@ import pytest
 
 from lbopt.exceptions import InputError
 from lbopt.locality import MoEShape, counts_as_text, counts_of_text, fit_routing, read_capture, write_capture
-from lbopt.locality.capture_builder import CaptureBuilder
+from lbopt.locality.capture import CaptureBuilder
 from lbopt.locality.hooks import sglang, vllm
 
 E, K = 12, 3

@@ -13,10 +13,8 @@ from locality import naive_routing as naive
 from lbopt.exceptions import InputError
 from lbopt.kernels.locality.band import SCALE
 from lbopt.locality import TRANSFORMS, IdfTable, MoEShape, fit_idf, transformed
-from lbopt.locality.band_router import BandRouter
-from lbopt.locality.basis import Basis, basis_of
-from lbopt.locality.drift_reference import DriftReference
-from lbopt.locality.routing_table import RoutingTable
+from lbopt.locality.band_router import BandRouter, Basis, basis_of
+from lbopt.locality.routing_table import DriftReference, RoutingTable
 
 WORKED = RoutingTable("", MoEShape(1, 3, 2), "count", None, np.array([0]), [[1, 0, 0], [0.6, 0.8, 0], [0, 0, 1]])
 REQUEST = np.array([[9, 4, 1]])

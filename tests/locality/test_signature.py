@@ -8,7 +8,7 @@ from locality import naive_signatures as naive
 from scipy.stats import spearmanr
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.locality import ranks
+from lbopt.kernels.locality import forward_selection as ranks
 from lbopt.kernels.locality.forward_selection import distances
 from lbopt.kernels.locality.pair_products import pair_products
 from lbopt.locality import (

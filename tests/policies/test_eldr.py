@@ -9,8 +9,8 @@ from simulator.expert_traces import expert_trace
 from lbopt.exceptions import InputError
 from lbopt.hardware import AffineStepTime
 from lbopt.kernels.routing.codes import BAND_UNIT
-from lbopt.locality.artifact import write_table
 from lbopt.locality.fit import fit_routing
+from lbopt.locality.routing_table import write_table
 from lbopt.model import Fleet, StepProblem, Trace
 from lbopt.policies import Observation, make_policy
 from lbopt.policies.decide import decide

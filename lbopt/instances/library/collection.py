@@ -12,7 +12,7 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.files import parse_json, shown
-from lbopt.files.zip_members import ZipMembers
+from lbopt.files.npz import ZipMembers
 from lbopt.instances.library.entry import Entry
 from lbopt.instances.library.runs import RUN_KIND, run_names
 from lbopt.spec import did_you_mean

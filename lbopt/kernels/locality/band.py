@@ -17,7 +17,7 @@ float64. The choice is therefore that of float64 throughout; few cosines are tak
 are at most (32767 + sqrt(d) / 2)^2, part or whole, which stays below 2^31 for up to 7 * 10^8 cells.
 
 Most of many centroids are far from a request, and a few products tell so of all of them. With R rows B that are nearly
-orthonormal (`lbopt/locality/basis`), c = B'w + r, p = B s and G = B B',
+orthonormal (`lbopt/locality/band_router`), c = B'w + r, p = B s and G = B B',
 
     |<s, c> - <w, p>| <= |s - B'p| |r| + |p| |B r|,   |s - B'p|^2 <= 1 - |p|^2 + |p|^2 |G - I| + 2 |p| |p - B s|,
 

@@ -42,8 +42,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
-from lbopt.locality.capture import Capture
-from lbopt.locality.capture_builder import CaptureBuilder
+from lbopt.locality.capture import Capture, CaptureBuilder
 from lbopt.locality.wire_form import rows_as_text
 
 Rows = NDArray[np.integer[Any]]
