@@ -13,8 +13,7 @@ from lbopt.cli.study_verb import as_verb
 from lbopt.exceptions import InputError
 from lbopt.studies.configuration import from_words
 from lbopt.studies.cost import CostConfig, parse_change, run_cost
-from lbopt.studies.cost.loads import LoadsAsked
-from lbopt.studies.cost.source import of_numbers
+from lbopt.studies.cost.source import LoadsAsked, of_numbers
 
 if TYPE_CHECKING:
     from lbopt.studies.cost import CostOutcome

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lbopt.report.cost_figure import _gained
+from lbopt.report.cost_page import _gained
+from lbopt.report.cost_report import lead
 from lbopt.report.cost_sources import read_cost_source
-from lbopt.report.cost_tables import lead
 from lbopt.simulator import Metrics
 from lbopt.studies.cost import LEVEL, NEXT_STEP, CostConfig, LoadPoint, run_cost
 
@@ -161,7 +161,7 @@ def test_an_unknown_price_is_shown_as_unknown(type_in, here, folders):
         ((*PLAIN, "--what-if", "slots=4"), "plain numbers say nothing of other slots"),
         ((*PLAIN, "--router", "jsq"), "router 'jsq' is one of a gap report; give its folder"),
         ((*PLAIN, "--step-time", "afine"), "unknown step time 'afine': did you mean affine"),
-        ((*PLAIN, "--charge", "none"), "charge 'none' is unknown"),
+        ((*PLAIN, "--charge", "none"), "unknown charge 'none'"),
     ],
 )
 def test_wrong_input_is_one_sentence(type_in, here, words, expected):

@@ -31,7 +31,7 @@ def test_a_saturated_fleet_is_judged_by_steps_first():
 def test_a_price_names_the_best_router_over_its_run(tmp_path):
     outcome = lbopt.gap("azure-like", requests=600, arrivals="trace", load=0.3, time_limit=5.0, **SMALL)
     write_study_folder("gap", outcome, tmp_path / "gap", "lbopt gap")
-    from lbopt.report.cost_tables import lead as price
+    from lbopt.report.cost_report import lead as price
 
     (sentence,) = price(lbopt.cost(tmp_path / "gap", devices=["h800"], router="round-robin", draws=100))
     assert "max-min over its own run" in sentence

@@ -12,8 +12,7 @@ from lbopt.policies import make_policy
 from lbopt.simulator import simulate
 from lbopt.studies.cost import CostConfig, LoadPoint, Rerun, run_cost
 from lbopt.studies.cost.config import CHARGE_NAMES
-from lbopt.studies.cost.device_law import DeviceDraws
-from lbopt.studies.cost.drawn_step import DrawnForm
+from lbopt.studies.cost.device_law import DeviceDraws, DrawnForm
 from lbopt.studies.progress import Silent
 from lbopt.studies.requests import RequestSource
 from lbopt.studies.scenario import Scenario

@@ -10,8 +10,8 @@ from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.simulator import SimulationSetting, simulate
 from lbopt.studies.cost import LEVEL, LoadPoint, run_cost
-from lbopt.studies.cost.drawn_step import DrawnForm
-from lbopt.studies.cost.figures import Figure
+from lbopt.studies.cost.device_law import DrawnForm
+from lbopt.studies.cost.outcome import Figure
 from lbopt.studies.requests import RequestSource
 from lbopt.studies.scenario import Scenario
 from tests.studies.cost_cases import config, figures

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields
+import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from lbopt.exceptions import InputError
 from lbopt.files import called, listed, read_text
 from lbopt.hardware import make_step_time
 from lbopt.hardware.cards import device_card, model_card
 from lbopt.hardware.price import CHARGES
-from lbopt.studies.configuration import Option, from_plain
+from lbopt.studies.configuration import Configuration, Option
 from lbopt.studies.cost.audited_law import is_audit, read_audited_law
 
 DEFAULT_DEVICES = ("ascend-910c", "h800")
@@ -21,70 +21,24 @@ EXPERTS = ("parallel", "local")
 #: Short names of `CHARGES`, for the command line.
 CHARGE_NAMES = dict(zip(("wait-spins", "wait-idle", "wait-busy"), CHARGES, strict=True))
 
-#: Options that run.json of version 0.1 does not have, and what they are where they are not used.
-_LATER: dict[str, Any] = {
-    "accepted": None,
-    "kv_bytes": None,
-    "weight_bytes": None,
-    "balancedness": None,
-    "overlap": False,
-    "prompt_share": 0.0,
-    "calibrate": None,
-    "bill_devices": None,
-}
+_MOST, _TINY = sys.float_info.max, sys.float_info.min
+_FINITE = "a finite number of zero or more"
 
-#: Of these, what only the calibrated law takes.
-_OF_THE_LAW = ("overlap", "balancedness", "prompt_share")
+#: What only the calibrated law takes, and the values that leave it alone.
+_OF_THE_LAW = {"overlap": False, "balancedness": None, "prompt_share": 0.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CostConfig:
+class CostConfig(Configuration):
     """Configuration of a cost study.
 
-    Parameters
-    ----------
-    devices
-        Names of cards, or paths of cards of one's own.
-    model
-        The model that is served, a name or a path.
-    devices_per_worker
-        Devices that one worker is made of (tensor parallelism); None = the fewest, in powers of two, whose memory
-        holds the worker's part of the weights and its tokens.
-    experts
-        "parallel" over all workers, or "local" to each.
-    tokens_per_request
-        Tokens of a request that a step computes; 2 with multi-token prediction of one token.
-    accepted
-        Of them, how many it keeps on average; None = all.
-    kv_bytes, weight_bytes
-        Bytes of a cached value, and of a parameter (of the experts, where the model's card tells them apart); None =
-        the card's.
-    balancedness
-        Mean over maximum of the tokens that devices get for their experts; None = what measured clusters have.
-    overlap
-        Whether messages between experts overlap with computation, as with two batches or DeepEP's hooks.
-    prompt_share
-        Prompt tokens that the same devices compute for every output token; 0 with prefill elsewhere.
-    calibrate
-        A CSV of your own measured steps, which updates the calibrated law.
-    step_time
-        What replaces the laws of every device: a law as `make_step_time` reads it, without an interval, or an output
-        folder of `lbopt audit`, whose law is taken with its interval.
-    bill_devices
-        Devices that the bill is of; None = those of the fleet.
-    charge
-        How the wait is charged, a name from `CHARGE_NAMES`.
-    carbon
-        g CO2 a kWh; None leaves carbon out.
-    overhead
-        Energy of the building for one joule of the devices (PUE), at least 1.
-    rental
-        USD an hour and device; None = the card's range.
-    draws
-        How often the constants are drawn between their ends.
-    seed
-        Of these draws.
+    Devices of a worker are the fewest, in powers of two, whose memory holds its part of the weights and its tokens,
+    where the number is not given. `tokens_per_request` is 2 with multi-token prediction of one token. Bytes of a
+    parameter are those of experts where the model's card tells them apart. `step_time` is a law as `make_step_time`
+    reads it, or a folder of `lbopt audit`.
     """
+
+    what = "a cost study"
 
     devices: Annotated[
         tuple[str, ...],
@@ -94,58 +48,134 @@ class CostConfig:
             key="device",
             panel="Devices",
             first=True,
+            kept="once",
         ),
     ] = DEFAULT_DEVICES
     model: Annotated[str, Option("Model that is served: a card, or path of one.", panel="Devices", first=True)] = (
         "deepseek-v3"
     )
     devices_per_worker: Annotated[
-        int | None, Option("Devices of one worker.", panel="Devices", shown="the fewest that hold weights and tokens")
+        int | None,
+        Option(
+            "Devices of one worker.", panel="Devices", shown="the fewest that hold weights and tokens", low=1, high=1024
+        ),
     ] = None
     experts: Annotated[
-        str, Option("Experts of a mixture: **parallel** over all workers, or **local** to each.", panel="Devices")
+        str,
+        Option(
+            "Experts of a mixture: **parallel** over all workers, or **local** to each.", panel="Devices", among=EXPERTS
+        ),
     ] = "parallel"
-    tokens_per_request: Annotated[int, Option("Tokens of a request that a step computes.", panel="Devices")] = 1
+    tokens_per_request: Annotated[
+        int, Option("Tokens of a request that a step computes.", panel="Devices", low=1, high=8)
+    ] = 1
     accepted: Annotated[
-        float | None, Option("Of them, how many it keeps on average.", panel="Devices", shown="all of them")
+        float | None,
+        Option("Of them, how many it keeps on average.", panel="Devices", shown="all of them", later="left out"),
     ] = None
-    kv_bytes: Annotated[float | None, Option("Bytes of a cached value.", panel="Devices", shown="the model card's")] = (
-        None
-    )
+    kv_bytes: Annotated[
+        float | None,
+        Option(
+            "Bytes of a cached value.",
+            panel="Devices",
+            shown="the model card's",
+            low=_TINY,
+            high=8,
+            expected="more than 0 and at most 8",
+            later="left out",
+        ),
+    ] = None
     weight_bytes: Annotated[
-        float | None, Option("Bytes of a parameter.", panel="Devices", shown="the model card's")
+        float | None,
+        Option(
+            "Bytes of a parameter.",
+            panel="Devices",
+            shown="the model card's",
+            low=_TINY,
+            high=8,
+            expected="more than 0 and at most 8",
+            later="left out",
+        ),
     ] = None
     balancedness: Annotated[
         float | None,
-        Option("Mean over maximum of the experts' work of devices.", panel="Devices", shown="as in measured clusters"),
+        Option(
+            "Mean over maximum of the experts' work of devices.",
+            panel="Devices",
+            shown="as in measured clusters",
+            low=_TINY,
+            high=1,
+            expected="more than 0 and at most 1",
+            later="left out",
+        ),
     ] = None
-    overlap: Annotated[bool, Option("Messages between experts overlap with computation.", panel="Devices")] = False
+    overlap: Annotated[
+        bool, Option("Messages between experts overlap with computation.", panel="Devices", later="left out")
+    ] = False
     prompt_share: Annotated[
-        float, Option("Prompt tokens that the same devices compute for every output token.", panel="Devices")
+        float,
+        Option(
+            "Prompt tokens that the same devices compute for every output token.",
+            panel="Devices",
+            low=0,
+            high=1000,
+            expected="0 to 1000 tokens an output token",
+            later="left out",
+        ),
     ] = 0.0
     calibrate: Annotated[
-        str | None, Option("A CSV of your own measured steps: they update the law.", panel="Devices", first=True)
+        str | None,
+        Option("A CSV of your own measured steps: they update the law.", panel="Devices", first=True, later="left out"),
     ] = None
     step_time: Annotated[
         str | None,
         Option("A step-time law in its place, or a folder of lbopt audit: its law, with interval.", panel="Devices"),
     ] = None
     charge: Annotated[
-        str, Option("How the wait is charged: **wait-spins**, **wait-idle** or **wait-busy**.", panel="Prices")
+        str,
+        Option(
+            "How the wait is charged: **wait-spins**, **wait-idle** or **wait-busy**.",
+            panel="Prices",
+            among=tuple(CHARGE_NAMES),
+        ),
     ] = "wait-spins"
     bill_devices: Annotated[
-        int | None, Option("Devices that the bill is of.", panel="Prices", shown="those of the fleet")
+        int | None,
+        Option("Devices that the bill is of.", panel="Prices", shown="those of the fleet", low=1, later="left out"),
     ] = None
-    carbon: Annotated[float | None, Option("Carbon intensity, g CO₂ a kWh.", panel="Prices")] = None
-    overhead: Annotated[float, Option("Energy of the building for a joule of the devices (PUE).", panel="Prices")] = 1.0
-    rental: Annotated[float | None, Option("USD an hour and device.", panel="Prices", shown="the card's range")] = None
-    draws: Annotated[int, Option("Draws of the constants between their ends.", panel="Prices")] = 1000
-    seed: Annotated[int, Option("First seed.", panel="Prices")] = 0
+    carbon: Annotated[
+        float | None, Option("Carbon intensity, g CO₂ a kWh.", panel="Prices", low=0, high=_MOST, expected=_FINITE)
+    ] = None
+    overhead: Annotated[
+        float,
+        Option(
+            "Energy of the building for a joule of the devices (PUE).",
+            panel="Prices",
+            low=1,
+            high=10,
+            expected="1 or more, up to 10: buildings use no less than devices",
+        ),
+    ] = 1.0
+    rental: Annotated[
+        float | None,
+        Option(
+            "USD an hour and device.", panel="Prices", shown="the card's range", low=0, high=_MOST, expected=_FINITE
+        ),
+    ] = None
+    draws: Annotated[
+        int,
+        Option(
+            "Draws of the constants between their ends.",
+            panel="Prices",
+            low=100,
+            high=100_000,
+            expected="100 to 100000, fewer give no interval",
+        ),
+    ] = 1000
+    seed: Annotated[int, Option("First seed.", panel="Prices", low=0)] = 0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "devices", tuple(dict.fromkeys(self.devices)))
-        if not self.devices:
-            raise InputError("no device was named; give at least one, such as h800")
+    def check(self) -> None:
+        """Refuse cards, laws and measured steps that cannot be read or told apart, and options that exclude others."""
         named: dict[str, str] = {}
         for device in self.devices:
             other = named.setdefault(device_card(device).name, device)
@@ -155,64 +185,23 @@ class CostConfig:
                     "give one of them another name, so that tables can tell them apart"
                 )
         model_card(self.model)
+        if self.accepted is not None and not 0 < self.accepted <= self.tokens_per_request:
+            most = self.tokens_per_request
+            raise InputError(f"accepted is {self.accepted:g}; expected more than 0 and at most {most}")
         if self.step_time is not None:
-            read_audited_law(Path(self.step_time)) if is_audit(self.step_time) else make_step_time(self.step_time)
-        if self.devices_per_worker is not None and not 1 <= self.devices_per_worker <= 1024:
-            raise InputError(f"devices_per_worker is {self.devices_per_worker}; expected 1 to 1024")
-        if self.experts not in EXPERTS:
-            raise InputError(f"experts '{self.experts}' are unknown; expected {' or '.join(EXPERTS)}")
-        if not 1 <= self.tokens_per_request <= 8:
-            raise InputError(f"tokens_per_request is {self.tokens_per_request}; expected 1 to 8")
-        for name, least, most in (
-            ("accepted", 0.0, float(self.tokens_per_request)),
-            ("kv_bytes", 0.0, 8.0),
-            ("weight_bytes", 0.0, 8.0),
-            ("balancedness", 0.0, 1.0),
-        ):
-            value = getattr(self, name)
-            if value is not None and not least < value <= most:
-                raise InputError(f"{name} is {value:g}; expected more than {least:g} and at most {most:g}")
-        if not 0 <= self.prompt_share <= 1000:
-            raise InputError(f"prompt_share is {self.prompt_share:g}; expected 0 to 1000 tokens an output token")
-        if self.calibrate is not None and self.step_time is not None:
-            raise InputError("calibrate updates the calibrated law, and step_time replaces it; leave one of them out")
-        if self.step_time is not None:
-            self._check_replaced()
-        if self.calibrate is not None:
+            self._check_replaced(self.step_time)
+        elif self.calibrate is not None:
             read_text(self.calibrate, called(Path(self.calibrate)))  # refused before anything is shown
-        if self.bill_devices is not None and self.bill_devices < 1:
-            raise InputError(f"bill_devices is {self.bill_devices}; expected at least 1")
-        if self.charge not in CHARGE_NAMES:
-            raise InputError(f"charge '{self.charge}' is unknown; expected {', '.join(CHARGE_NAMES)}")
-        for name in ("carbon", "rental"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < math.inf:
-                raise InputError(f"{name} is {value}; expected a finite number of zero or more")
-        if not 1 <= self.overhead <= 10:
-            raise InputError(
-                f"overhead is {self.overhead:g}; buildings use no less than devices: expected 1 or more, up to 10"
-            )
-        if not 100 <= self.draws <= 100_000:
-            raise InputError(f"draws are {self.draws}; expected 100 to 100000, fewer give no interval")
-        if self.seed < 0:
-            raise InputError(f"seed is {self.seed}; expected zero or more")
 
-    def _check_replaced(self) -> None:
-        """Refuse options of the calibrated law where another one replaces it."""
-        unused = [name for name in _OF_THE_LAW if getattr(self, name) != _LATER[name]]
+    def _check_replaced(self, step_time: str) -> None:
+        """Refuse a law that cannot be, and options of the calibrated law, which it replaces."""
+        read_audited_law(Path(step_time)) if is_audit(step_time) else make_step_time(step_time)
+        if self.calibrate is not None:
+            raise InputError("calibrate updates the calibrated law, and step_time replaces it; leave one of them out")
+        unused = [name for name, usual in _OF_THE_LAW.items() if getattr(self, name) != usual]
         if unused:
             raise InputError(
                 f"{listed(unused)} belong{'s' if len(unused) == 1 else ''} to the calibrated law, and "
                 f"step_time replaces it; leave {'it' if len(unused) == 1 else 'them'} out, or give step_time a law "
                 "with options of its own, such as calibrated:device=h800,overlap=yes"
             )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON holds; what is newer than version 0.1 only where it is used."""
-        named = {f.name: getattr(self, f.name) for f in fields(self)} | {"devices": list(self.devices)}
-        return {name: value for name, value in named.items() if name not in _LATER or value != _LATER[name]}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> CostConfig:
-        """Rebuild a configuration."""
-        return from_plain(cls, data, what="a cost study", source=source, later=_LATER)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.hardware import make_step_time
+from lbopt.hardware import BarrierForm, make_step_time
 from lbopt.hardware.calibrated import PARAMETERS, Posterior, StepFeatures, shipped_posterior, step_parts, update
 from lbopt.hardware.calibrated.read_rows import read_measured_rows
 from lbopt.hardware.cards import Calibration, DeviceCard, ModelCard, calibration_of, device_card, model_card
@@ -21,11 +22,85 @@ from lbopt.hardware.step_time import Formats, RooflineStepTime
 from lbopt.hardware.step_time.step_work import DecodeStep
 from lbopt.studies.cost.audited_law import AuditedLaw, is_audit, read_audited_law
 from lbopt.studies.cost.config import CostConfig
-from lbopt.studies.cost.drawn_step import DrawnForm
 from lbopt.studies.cost.load_point import LoadPoint
 from lbopt.studies.cost.memory import MemoryNeed
+from lbopt.studies.cost.outcome import Sensitivity
 
 Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnStep:
+    """Seconds of a mean step, part by part; float64 (D,), one entry a draw of the constants.
+
+    Parameters
+    ----------
+    seconds
+        s, duration.
+    waited_seconds
+        s of it that the mean worker waits at the barrier.
+    """
+
+    seconds: Values
+    waited_seconds: Values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnForm:
+    """The barrier form for a fleet and a number of running requests, float64 (D,) each.
+
+    Parameters
+    ----------
+    level
+        s, what no load changes: the fixed part and what the running requests cost.
+    per_token, per_mean_token
+        s per token of the heaviest, and of the mean load.
+    """
+
+    level: Values
+    per_token: Values
+    per_mean_token: Values
+
+    @classmethod
+    def of(cls, forms: Iterable[BarrierForm], num_workers: int, running: float) -> DrawnForm:
+        """Return the forms, one a draw, at `running` requests a worker; each is let go before the next is made."""
+        parts = np.array(
+            [
+                (
+                    form.fixed + _between(form.of_running, running) + _between(form.of_active, running * num_workers),
+                    form.per_token,
+                    form.per_mean_token,
+                )
+                for form in forms
+            ]
+        )
+        return cls(level=parts[:, 0], per_token=parts[:, 1], per_mean_token=parts[:, 2])
+
+    @classmethod
+    def of_entries(cls, forms: Iterable[BarrierForm]) -> DrawnForm:
+        """Return forms whose tables hold nothing but the entry of the running requests that are asked for."""
+        parts = [(f.fixed + f.of_running.sum() + f.of_active.sum(), f.per_token, f.per_mean_token) for f in forms]
+        level, per_token, per_mean_token = np.array(parts).T
+        return cls(level=level, per_token=per_token, per_mean_token=per_mean_token)
+
+    def step(self, point: LoadPoint, own: Values, shared: Values) -> DrawnStep:
+        """Return the mean step at `point`.
+
+        Parameters
+        ----------
+        own, shared
+            float64 (D,), standard errors that its heaviest load is off, by itself and as that of the first point is.
+        """
+        off = point.max_load_error * own + point.shared_error * shared
+        heaviest = np.maximum(point.max_load + off, point.mean_load)
+        waited = self.per_token * (heaviest - point.mean_load)
+        together = (self.per_token + self.per_mean_token) * point.mean_load
+        return DrawnStep(seconds=self.level + together + waited, waited_seconds=waited)
+
+
+def _between(table: Values, at: float) -> float:
+    return float(np.interp(at, np.arange(table.size), table)) if table.size else 0.0
+
 
 CALIBRATED, PUBLISHED, SIMULATED, AUDITED = "calibrated", "published slope", "as simulated", "as audited"
 _HOT = next(place for place, parameter in enumerate(PARAMETERS) if parameter.name == "hot")
@@ -243,3 +318,56 @@ class DeviceDraws:
             "messages": parts.calls + parts.sent,
         }
         return {name: float(seconds[0] / parts.seconds[0]) for name, seconds in named.items()}
+
+
+#: Groups of parameters; the last two entries of a posterior are the effects of the run.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "launches and scheduling": ("fixed", "launch", "host", "latent", "year"),
+    "memory of kernels": ("memory", "attention"),
+    "arithmetic of kernels": ("compute", "prompt"),
+    "experts": ("grouped", "hot"),
+    "messages": ("link", "reduce", "beyond", "call", "overlap"),
+}
+RUN = "the engine's own tuning"
+RENTAL = "rental"
+
+_Z = 1.6449
+_NUDGE = 1e-4
+#: A group that moves the price by less is not in it: no prompt is read, or the arithmetic hides behind memory.
+_FLAT = 1e-6
+
+
+def sensitivities(device: DeviceDraws, point: LoadPoint, devices: int) -> list[Sensitivity]:
+    """Return what the price a million tokens of `point` under the calibrated law hangs on, the largest first."""
+    believed = device.believed(point, devices)
+    heaviest = replace(device.decode_step(point, devices), context_tokens=max(point.max_load, 1.0) / point.running)
+    features = StepFeatures.of([heaviest])
+
+    def log_step(x: Values) -> float:
+        return float(np.log(step_parts(x[:-2], features).of_run(x[-2:])[0]))
+
+    mean = believed.mean
+    slopes = np.array([_slope(log_step, mean, place) for place in range(mean.size)])
+    nominal = np.exp(log_step(mean)) * device.rental[0] * devices / 3600 / (point.running * device.accepted) * 1e6
+    if not np.isfinite(nominal):
+        return []
+    found = []
+    names = [parameter.name.partition("/")[0] for parameter in PARAMETERS]
+    places = {group: [i for i, name in enumerate(names) if name in members] for group, members in GROUPS.items()}
+    places[RUN] = [mean.size - 2, mean.size - 1]
+    for group, chosen in places.items():
+        moved = slopes[chosen]
+        spread = float(np.sqrt(moved @ believed.covariance[np.ix_(chosen, chosen)] @ moved))
+        if spread < _FLAT:
+            continue
+        moves = np.exp((believed.reach if group == RUN else _Z) * spread)
+        found.append(Sensitivity(group, float(nominal / moves), float(nominal * moves)))
+    rental = np.quantile(device.rental[1:], (0.05, 0.95)) / device.rental[0] if device.rental[0] > 0 else np.ones(2)
+    found.append(Sensitivity(RENTAL, float(nominal * rental[0]), float(nominal * rental[1])))
+    return sorted(found, key=lambda one: -one.swing)
+
+
+def _slope(log_step: Callable[[Values], float], mean: Values, place: int) -> float:
+    step = np.zeros(mean.size)
+    step[place] = _NUDGE
+    return (log_step(mean + step) - log_step(mean - step)) / (2 * _NUDGE)

@@ -4,11 +4,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lbopt.display import Displayed
+import numpy as np
+from numpy.typing import NDArray
+
 from lbopt.hardware.cards import DeviceCard
 from lbopt.studies.cost.config import CostConfig
-from lbopt.studies.cost.figures import Figure
 from lbopt.studies.cost.load_point import LoadPoint
+from lbopt.studies.study import Outcome
+
+LEVELS = (0.05, 0.5, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure; all entries are NaN where a constant is not known.
+
+    Parameters
+    ----------
+    nominal
+        What the constants' values give.
+    median, low, high
+        The median of the draws, and the ends between which 90 % of them lie.
+    """
+
+    nominal: float
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, draws: NDArray[np.float64]) -> Figure:
+        """Return the figure of draws of which the first was made with the constants' values."""
+        low, median, high = np.quantile(draws[1:], LEVELS)
+        return cls(float(draws[0]), float(median), float(low), float(high))
+
 
 #: Figures of a load point on a device, and of what it saves against the first point; the unit is in the name.
 PRICED = (
@@ -81,16 +110,10 @@ class WhatIf:
 
 
 @dataclass(slots=True, repr=False)
-class CostOutcome(Displayed):
+class CostOutcome(Outcome):
     """Everything a cost study found; `source` says where the loads are from."""
 
     config: CostConfig
     source: str = ""
     devices: list[DeviceCost] = field(default_factory=list)
     what_if: list[WhatIf] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    interrupted: bool = False
-
-    def __repr__(self) -> str:
-        devices = ", ".join(self.config.devices)
-        return f"<CostOutcome {len(self.devices)} laws on {devices}, {len(self.what_if)} other fleets>"

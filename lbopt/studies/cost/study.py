@@ -13,12 +13,9 @@ from numpy.typing import NDArray
 
 from lbopt.hardware.price import CHARGES, JOULES_PER_KWH, FleetConstants, StepPrice, price_step
 from lbopt.studies.cost.config import CHARGE_NAMES, CostConfig
-from lbopt.studies.cost.device_law import CALIBRATED, PUBLISHED, DeviceDraws
-from lbopt.studies.cost.drawn_step import DrawnForm
-from lbopt.studies.cost.figures import Figure
+from lbopt.studies.cost.device_law import CALIBRATED, PUBLISHED, DeviceDraws, DrawnForm, sensitivities
 from lbopt.studies.cost.load_point import LEVEL, LoadPoint
-from lbopt.studies.cost.outcome import CostOutcome, DeviceCost, PointCost, WhatIf
-from lbopt.studies.cost.sensitivity import sensitivities
+from lbopt.studies.cost.outcome import CostOutcome, DeviceCost, Figure, PointCost, WhatIf
 from lbopt.studies.cost.what_if import Rerun, by_order_statistics
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.study import Study
@@ -65,7 +62,7 @@ def run_cost(
             "for fleets that are as busy, simulate with --load"
         )
     progress.begin("other fleets", len(values) * (len(rerun.routers) * len(rerun.seeds) if rerun else 1))
-    try:
+    with outcome.clocked():
         for value in values:
             if rerun is None:
                 moved = by_order_statistics(points[0], value)
@@ -76,8 +73,6 @@ def run_cost(
             devices, notes = cost_of_points(others, config, simulated)
             outcome.what_if.append(WhatIf(f"{name}={value}", devices))
             outcome.notes.extend(f"{name}={value}: {note}" for note in notes)
-    except KeyboardInterrupt:
-        outcome.interrupted = True
     return outcome
 
 
