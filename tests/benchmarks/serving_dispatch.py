@@ -17,6 +17,7 @@ from lbopt.policies import make_policy
 from lbopt.serving.router.ask import Ask
 from lbopt.serving.router.dispatcher import Dispatcher
 from lbopt.serving.router.job import Job
+from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.rule import LiveRule
 from lbopt.serving.state import FleetState
 
@@ -44,7 +45,7 @@ async def measure(policy, workers, waiting, rounds):
     for _ in range(waiting):
         arrive()
     rule = LiveRule(make_policy(policy), num_workers=workers, slots=SLOTS)
-    dispatcher = Dispatcher(fleet, {"g": rule}, {"g": rule}, lambda: 0.0)
+    dispatcher = Dispatcher(fleet, {"g": rule}, {"g": rule}, lambda: 0.0, RouterOptions(age_bound=0.0))
     took = []
     for _ in range(rounds + 20):
         for _ in range(int(rng.integers(1, 6))):  # requests end, on average three a step

@@ -18,7 +18,7 @@ def fleet_files() -> list[bytes]:
 def read_fleet_file(path: Path) -> object:
     """Read a fleet file with the options of its router."""
     from lbopt.serving.router.fleet_file import read_fleet
-    from lbopt.serving.router.settings import options_from
+    from lbopt.serving.router.options import options_from
 
     plan = read_fleet(path)
     return options_from(plan.options, [], {})

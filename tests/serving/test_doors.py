@@ -15,8 +15,7 @@ from serving.engines import Engine, becomes, fleet, is_empty, plan_for, run, str
 from lbopt.exceptions import InputError
 from lbopt.serving.router import run as running
 from lbopt.serving.router.fleet_file import fleet_of, read_fleet
-from lbopt.serving.router.options import RouterOptions
-from lbopt.serving.router.settings import options_from
+from lbopt.serving.router.options import RouterOptions, options_from
 
 
 def test_the_api_key_is_asked_for_and_passed_on():

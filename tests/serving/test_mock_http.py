@@ -308,7 +308,7 @@ def test_a_setting_that_makes_no_fleet_is_refused():
     for given, said in (
         ({"workers": 8, "groups": 3}, "do not form 3 groups"),
         ({"slots": 0}, "slots is 0"),
-        ({"wire": "torn"}, "wire is 'torn'"),
+        ({"wire": "torn"}, "unknown wire 'torn'"),
         ({"preempt": "stop"}, "give the KV capacity"),
         ({"kv_capacity": 15}, "at least a block of 16"),
         ({"watermark": 1.0}, "watermark is 1"),

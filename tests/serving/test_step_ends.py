@@ -113,5 +113,5 @@ def test_nobody_waits_for_tokens_that_do_not_show():
 
 
 def test_another_time_to_decide_is_refused():
-    with pytest.raises(InputError, match="decide is 'later'; expected arrival or step"):
+    with pytest.raises(InputError, match="unknown decide 'later': known: arrival, step"):
         RouterOptions(decide="later")

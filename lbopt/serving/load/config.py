@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -14,7 +13,7 @@ from lbopt.instances import Columns, families, open_trace
 from lbopt.model import Trace
 from lbopt.serving.http_client import checked_url
 from lbopt.spec import duration
-from lbopt.studies.configuration import Option
+from lbopt.studies.configuration import Configuration, Option
 
 #: Requests of a family where no number is given.
 DEFAULT_COUNT = 1000
@@ -23,7 +22,7 @@ _REQUESTS, _SENDING = "Requests", "Sending"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadConfig:
+class LoadConfig(Configuration):
     """One run of the load generator.
 
     Parameters
@@ -53,7 +52,8 @@ class LoadConfig:
     """
 
     urls: Annotated[
-        tuple[str, ...], Option("Where to send, such as http://127.0.0.1:8000; several in turn.", argument=True)
+        tuple[str, ...],
+        Option("Where to send, such as http://127.0.0.1:8000; several in turn.", argument=True, empty=True),
     ] = ()
     trace: Annotated[
         str,
@@ -72,10 +72,12 @@ class LoadConfig:
             panel=_REQUESTS,
             first=True,
             shown=f"all of a file, {DEFAULT_COUNT} of a family",
+            low=1,
         ),
     ] = None
     rate: Annotated[
-        float | None, Option("Mean requests a second.", panel=_REQUESTS, first=True, shown="the trace's times")
+        float | None,
+        Option("Mean requests a second.", panel=_REQUESTS, first=True, shown="the trace's times", low=0, open=True),
     ] = None
     warm_up: Annotated[
         str, Option("Requests before this time load the server and are not measured.", panel=_REQUESTS, first=True)
@@ -100,14 +102,11 @@ class LoadConfig:
     api_key: Annotated[str | None, Option("Sent as bearer token.", panel=_SENDING)] = None
     timeout: Annotated[str, Option("How long an answer may take.", panel=_SENDING, first=True)] = "600s"
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Refuse addresses and durations that are none."""
         if not self.urls:
             raise InputError("nowhere to send requests; give a URL such as http://127.0.0.1:8000")
         _ = self.origins
-        if self.requests is not None and self.requests < 1:
-            raise InputError(f"the number of requests is {self.requests}; expected at least 1")
-        if self.rate is not None and not (0 < self.rate < math.inf):
-            raise InputError(f"rate is {self.rate:g}; expected more than 0 requests a second")
         if (self.prompt_column is None) != (self.output_column is None):
             raise InputError("a CSV file with columns of your own needs both --prompt-column and --output-column")
         duration("warm-up", self.warm_up)

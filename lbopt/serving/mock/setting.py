@@ -13,7 +13,7 @@ from lbopt.serving.mock.faults import make_fault
 from lbopt.serving.mock.group import GroupSetting, Preempt
 from lbopt.serving.mock.lengths import make_lengths
 from lbopt.spec import duration
-from lbopt.studies.configuration import Option
+from lbopt.studies.configuration import Configuration, Option
 
 #: How the events of a stream lie in the pieces that are sent.
 WIRES = ("plain", "joined", "split")
@@ -25,7 +25,7 @@ _FLEET, _MEMORY, _PREFILL, _ANSWERS = "Fleet", "Memory", "Prefill", "Answers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MockSetting:
+class MockSetting(Configuration):
     """The fleet; durations are texts such as 100ms.
 
     Parameters
@@ -62,14 +62,17 @@ class MockSetting:
         What goes wrong from the start, see `make_fault`.
     """
 
-    workers: Annotated[int, Option("Decode workers.", names=("--workers", "-G"), panel=_FLEET, first=True)] = 8
-    slots: Annotated[int, Option("Slots of a worker.", names=("--slots", "-B"), panel=_FLEET, first=True)] = 72
+    workers: Annotated[int, Option("Decode workers.", names=("--workers", "-G"), panel=_FLEET, first=True, low=1)] = 8
+    slots: Annotated[int, Option("Slots of a worker.", names=("--slots", "-B"), panel=_FLEET, first=True, low=1)] = 72
     groups: Annotated[
-        int, Option("Barrier groups that the workers form; as many as workers: no barrier.", panel=_FLEET, first=True)
+        int,
+        Option(
+            "Barrier groups that the workers form; as many as workers: no barrier.", panel=_FLEET, first=True, low=1
+        ),
     ] = 1
     device: Annotated[str, Option("Device card of the step time.", panel=_FLEET, first=True)] = "h800"
     model: Annotated[str, Option("Model card of the step time.", panel=_FLEET, first=True)] = "deepseek-v3"
-    tp: Annotated[int, Option("Devices of a worker.", panel=_FLEET)] = 1
+    tp: Annotated[int, Option("Devices of a worker.", panel=_FLEET, low=1)] = 1
     step_time: Annotated[
         str | None, Option("Another step-time law, such as `affine:fixed=0.01`.", panel=_FLEET, shown="the cards'")
     ] = None
@@ -84,12 +87,13 @@ class MockSetting:
     ] = False
     host: Annotated[str, Option("Address to listen at.", panel=_FLEET)] = "127.0.0.1"
     port: Annotated[
-        int, Option("Port of the first endpoint; the others follow. 0: any ports.", panel=_FLEET, first=True)
+        int,
+        Option("Port of the first endpoint; the others follow. 0: any ports.", panel=_FLEET, first=True),
     ] = 0
     kv_capacity: Annotated[
         int | None, Option("Tokens of a worker's KV cache.", panel=_MEMORY, shown="never runs out", first=True)
     ] = None
-    block: Annotated[int, Option("Tokens of a block.", panel=_MEMORY)] = 16
+    block: Annotated[int, Option("Tokens of a block.", panel=_MEMORY, low=1)] = 16
     watermark: Annotated[float, Option("Share of blocks kept free when a request starts.", panel=_MEMORY)] = 0.01
     preempt: Annotated[
         str,
@@ -99,10 +103,10 @@ class MockSetting:
         ),
     ] = "none"
     prefill: Annotated[
-        int, Option("Tokens that a worker may compute in a step; 0: prompts come computed.", panel=_PREFILL)
+        int, Option("Tokens that a worker may compute in a step; 0: prompts come computed.", panel=_PREFILL, low=0)
     ] = 0
     prefill_cost: Annotated[str, Option("Time that a worker needs for a token of a prompt.", panel=_PREFILL)] = "0s"
-    prefillers: Annotated[int, Option("Prefill instances.", panel=_PREFILL, first=True)] = 0
+    prefillers: Annotated[int, Option("Prefill instances.", panel=_PREFILL, first=True, low=0)] = 0
     pass_base: Annotated[str, Option("Time of a prefill pass.", panel=_PREFILL)] = "94.3ms"
     pass_per_token: Annotated[str, Option("Time of each of its tokens.", panel=_PREFILL)] = "80.1us"
     pass_tokens: Annotated[int, Option("Tokens of a pass at most.", panel=_PREFILL)] = 8192
@@ -115,13 +119,18 @@ class MockSetting:
         Option(
             "Output tokens where max_tokens is not insisted on: `geometric:mean=256`, max-tokens, or a trace.",
             panel=_ANSWERS,
+            each=make_lengths,
         ),
     ] = "geometric:mean=256"
     max_model_len: Annotated[int, Option("Tokens of prompt and answer at most.", panel=_ANSWERS)] = 131_072
-    chunk_tokens: Annotated[int, Option("Tokens of an event at least.", panel=_ANSWERS)] = 1
+    chunk_tokens: Annotated[int, Option("Tokens of an event at least.", panel=_ANSWERS, low=1)] = 1
     wire: Annotated[
         str,
-        Option("**plain**: one event a piece; **joined**: two; **split**: every event in two pieces.", panel=_ANSWERS),
+        Option(
+            "**plain**: one event a piece; **joined**: two; **split**: every event in two pieces.",
+            panel=_ANSWERS,
+            among=WIRES,
+        ),
     ] = "plain"
     settle: Annotated[str, Option("Time after a step to join the next one.", panel=_ANSWERS)] = "0s"
     served_model_name: Annotated[
@@ -129,32 +138,27 @@ class MockSetting:
     ] = None
     fault: Annotated[
         tuple[str, ...],
-        Option("What goes wrong: `crash:worker=3,at=10s,for=5s`, or @FILE with one a line.", panel=_ANSWERS),
+        Option(
+            "What goes wrong: `crash:worker=3,at=10s,for=5s`, or @FILE with one a line.", panel=_ANSWERS, empty=True
+        ),
     ] = ()
 
-    def __post_init__(self) -> None:
-        for name, least in (("workers", 1), ("slots", 1), ("groups", 1), ("tp", 1), ("block", 1), ("chunk_tokens", 1)):
-            if getattr(self, name) < least:
-                raise InputError(f"{name.replace('_', ' ')} is {getattr(self, name)}; expected at least {least}")
+    def check(self) -> None:
+        """Refuse fleets that do not fit together, and texts that say nothing."""
         if self.workers % self.groups:
             raise InputError(f"{self.workers} workers do not form {self.groups} groups of one size")
         if self.workers * self.slots > _MOST_SLOTS:
             given = f"workers is {shown(self.workers)} and slots {shown(self.slots)}"
             raise InputError(f"{given}; expected at most {_MOST_SLOTS:,} slots in all")
-        if self.prefillers < 0 or self.prefill < 0:
-            raise InputError(f"prefillers is {self.prefillers} and prefill {self.prefill}; expected 0 or more")
         if not 0 <= self.port <= 65_535:
             raise InputError(f"port is {shown(self.port)}; expected 0 to 65535")
         last = self.port + (self.groups if self.one_endpoint else self.workers) + self.prefillers
         if self.port and last > 65_535:
             raise InputError(f"port {self.port} leaves no port for the last endpoint, {last}; expected 65535 at most")
-        if self.wire not in WIRES:
-            raise InputError(f"wire is '{self.wire}'; expected {', '.join(WIRES)}")
         for name in ("hold", "transfer", "transfer_per_token", "settle"):
             self.seconds(name)
         self.pass_time()
         self.group_setting()
-        make_lengths(self.lengths)
         for text in self.fault:
             if not text.startswith("@"):
                 make_fault(text)

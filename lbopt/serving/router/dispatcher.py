@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from lbopt.policies import CompiledPolicy
 from lbopt.serving.router.job import Job
+from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.step_ends import StepEnds
 from lbopt.serving.rule import LiveRule
 from lbopt.serving.state import BarrierGroup, Dispatch, FleetState, Pool, RequestTracker, Sight, Stage, WorkerMirror
@@ -61,16 +62,12 @@ class Dispatcher:
         The rule of each group, and the one that decides where it cannot, by the name of the group.
     clock
         The time, s.
-    age_bound
-        Seconds after which a request goes first; 0 = never.
-    decision_seconds
-        Deadline of rules in Python.
+    options
+        Of the operator: bounds of waiting and of deciding.
     look
         Told of each decision.
     step_ends
         Says when a group may decide, where decisions wait for the end of a step; None = they do not.
-    settle_seconds
-        Seconds of a wall clock after an event, in which other workers tell of the same step.
     """
 
     def __init__(
@@ -79,12 +76,10 @@ class Dispatcher:
         rules: dict[str, LiveRule],
         fallbacks: dict[str, LiveRule],
         clock: Callable[[], float],
+        options: RouterOptions,
         *,
-        age_bound: float = 0.0,
-        decision_seconds: float = 0.05,
         look: Look | None = None,
         step_ends: StepEnds | None = None,
-        settle_seconds: float = 0.0,
     ) -> None:
         self.fleet = fleet
         self.rules = rules
@@ -96,11 +91,9 @@ class Dispatcher:
         self.failed_rounds = 0
         self.faults: dict[str, str] = {}  # by model, why its last round failed
         self._clock = clock
-        self._age_bound = age_bound
-        self._seconds = decision_seconds
+        self._options = options
         self._look = look
         self.step_ends = step_ends
-        self._settle_seconds = settle_seconds
         self._alarm: asyncio.TimerHandle | None = None
         self._scheduled = False
         self._thinking: dict[str, asyncio.Task[None]] = {}
@@ -113,7 +106,7 @@ class Dispatcher:
             if self.step_ends is None:
                 asyncio.get_running_loop().call_soon(self._run)
             else:
-                call_when_settled(self._run, self._settle_seconds)
+                call_when_settled(self._run, self._options.settle_seconds)
 
     def _run(self) -> None:
         self._scheduled = False
@@ -173,9 +166,9 @@ class Dispatcher:
 
     def _overdue(self, group: BarrierGroup) -> list[RequestTracker]:
         """Return the requests that go first because of their age, as many as there are free slots."""
-        if not self._age_bound:
+        if not self._options.age_bound:
             return []
-        found = group.pool.overdue(self._clock(), self._age_bound)
+        found = group.pool.overdue(self._clock(), self._options.age_bound)
         return [tracker for tracker in found if not _was_refused(tracker)][: group.free_slots]
 
     def _place_by_load(self, trackers: list[RequestTracker], groups: list[BarrierGroup]) -> None:
@@ -266,7 +259,7 @@ class Dispatcher:
             if self._busy_thread is None or self._busy_thread.done():
                 self._busy_thread = _in_thread(rule, sight)
                 try:
-                    decision = await asyncio.wait_for(asyncio.shield(self._busy_thread), self._seconds)
+                    decision = await asyncio.wait_for(asyncio.shield(self._busy_thread), self._options.decision_seconds)
                 except TimeoutError:
                     self.late_decisions += 1
                     self._busy_thread.add_done_callback(_forget)

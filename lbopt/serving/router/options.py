@@ -1,160 +1,134 @@
-"""What an operator may set of a router; every default is chosen so that the router is safe to start with none."""
+"""What an operator may set of a router, from three places: the fleet file, `--set NAME=VALUE`, and named options.
+
+A later place wins. Keys are taken from the environment alone, so that they stand in no file and in no list of
+processes, and nothing shows them. Every default is chosen so that the router is safe to start with none.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
+from lbopt.spec import unknown
+from lbopt.studies.configuration import Configuration, Option, require_kinds
 
 #: Options that come from the environment alone, and that nothing shows.
 KEYS = ("api_key", "admin_token", "route_token")
 
-#: Options that are numbers, with the ends between which they have a meaning.
-_ENDS: dict[str, tuple[float, float]] = {
-    "seed": (0, 2**62),
-    "port": (0, 65535),
-    "ttl": (0.1, 86400),
-    "age_bound": (0, 86400),
-    "max_waiting": (1, 1_000_000),
-    "retries": (0, 20),
-    "retry_seconds": (0.001, 60),
-    "retry_cap": (0.001, 600),
-    "decision_seconds": (0.001, 10),
-    "settle_seconds": (0, 1),
-    "step_seconds": (0.001, 60),
-    "connect_seconds": (0.01, 600),
-    "idle_seconds": (0.05, 86400),
-    "request_seconds": (0.05, 604800),
-    "body_bytes": (1024, 2**31),
-    "body_seconds": (0.05, 3600),
-    "header_bytes": (1024, 2**20),
-    "held_bytes": (2**16, 2**45),
-    "max_connections": (0, 1_000_000),
-    "slow_client_seconds": (0.05, 3600),
-    "poll_seconds": (0.02, 600),
-    "poll_timeout": (0.02, 600),
-    "failures": (1, 1000),
-    "drain_seconds": (0, 86400),
-    "prefix_bytes": (64, 2**20),
-    "locality_memory": (0, 1_000_000),
-}
+_TRUTH = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RouterOptions:
+class RouterOptions(Configuration):
     """Options of a router, times in seconds.
 
     Parameters
     ----------
-    policy, seed
-        The rule, in the text form of `make_policy`, and the seed of rules that draw.
-    fallback, decision_seconds
-        Rule that decides where one in Python has not answered in so many seconds.
-    decide
-        When a group decides: on "arrival" of a request and whenever a slot is free, or at the end of a "step".
-    settle_seconds, step_seconds
-        With "step": how long after its first token a step counts as ended, and how long its end is waited for.
-    train_on
-        Trace from which predictors learn, where the rule looks ahead.
-    host, port
-        Where to listen; port 0 = any free one.
-    ttl
-        Longest wait in the pool, then 503.
-    age_bound
-        Wait in the pool after which a request is placed before all younger ones, whatever the rule says; 0 = none.
-    max_waiting
-        Requests that may wait, then 429.
-    retries, retry_seconds, retry_cap
-        Further attempts, the delay before the first of them, which doubles, and the longest delay.
-    connect_seconds, idle_seconds, request_seconds
-        Limits for a connection to an engine, for the time between two chunks, and for a request in all.
-    body_bytes, body_seconds, header_bytes
-        Largest body of a request, the time it may take to arrive, and the largest line of its header.
-    held_bytes
-        What bodies of requests and whole answers may take in all, then 503.
-    max_connections
-        Connections of clients, then 503; 0 = half of the files that the process may open, less a reserve, and no more
-        than 16,384.
-    slow_client_seconds
-        Longest time that a client may leave its answer unread.
-    poll_seconds, poll_timeout, failures
-        How often engines are looked at, how long an answer may take, and failures in a row after which one counts as
-        down.
-    drain_seconds
-        How long running requests may go on after SIGTERM.
-    ask_usage
-        Whether `stream_options` is added to requests that stream and have none, so that engines send usage with every
-        chunk.
-    tokenize
-        Whether an engine is asked for the length of a prompt (`/tokenize`) before it is placed.
-    api_key, admin_token, route_token
-        Key of clients, None = no key is asked for; token for `/workers`, and one for `/route`, which the first opens,
-        too: without one such a door is closed.
-    record
-        Folder for the record of decisions; None = none is kept.
-    prefixes, prefix_bytes, prefix_key
-        Whether the record tells in keyed hashes what prompts begin with, the bytes of a block, and the file of the key;
-        None = the installation's, see `prefix_key`.
-    locality_memory
-        Signatures that a rule that goes by experts remembers of each model, by beginnings of prompts of `prefix_bytes`
-        a block and by keys; 0 = none.
-    shadow
-        Rule by which requests really are forwarded while `policy` decides beside it; None = `policy` decides.
+    api_key
+        Key of clients; None = no key is asked for.
+    admin_token, route_token
+        Token for `/workers`, and one for `/route`, which the first opens, too; without one such a path is closed.
     """
 
-    policy: str = "auto"
-    seed: int = 0
-    fallback: str = "jsq-load"
-    decision_seconds: float = 0.05
-    decide: str = "arrival"
-    settle_seconds: float = 0.001
-    step_seconds: float = 0.25
-    train_on: str | None = None
-    host: str = "127.0.0.1"
-    port: int = 8000
-    ttl: float = 120.0
-    age_bound: float = 10.0
-    max_waiting: int = 1024
-    retries: int = 5
-    retry_seconds: float = 0.05
-    retry_cap: float = 2.0
-    connect_seconds: float = 5.0
-    idle_seconds: float = 120.0
-    request_seconds: float = 3600.0
-    body_bytes: int = 16 * 2**20
-    body_seconds: float = 30.0
-    header_bytes: int = 16 * 2**10
-    held_bytes: int = 512 * 2**20
-    max_connections: int = 0
-    slow_client_seconds: float = 60.0
-    poll_seconds: float = 1.0
-    poll_timeout: float = 2.0
-    failures: int = 3
-    drain_seconds: float = 30.0
-    ask_usage: bool = False
-    tokenize: bool = False
+    policy: Annotated[str, Option("Rule, in the text form of `make_policy`.")] = "auto"
+    seed: Annotated[int, Option("Seed of rules that draw.", low=0, high=2**62)] = 0
+    fallback: Annotated[str, Option("Rule that decides where one in Python does not in time.")] = "jsq-load"
+    decision_seconds: Annotated[float, Option("The time for that.", low=0.001, high=10)] = 0.05
+    decide: Annotated[
+        str,
+        Option(
+            "When a group decides: on **arrival** of a request and when a slot is free, or at the end of a **step**.",
+            among=("arrival", "step"),
+        ),
+    ] = "arrival"
+    settle_seconds: Annotated[
+        float, Option("With step: how long after its first token a step counts as ended.", low=0, high=1)
+    ] = 0.001
+    step_seconds: Annotated[
+        float, Option("With step: how long the end of a step is waited for.", low=0.001, high=60)
+    ] = 0.25
+    train_on: Annotated[
+        str | None, Option("Trace from which predictors learn, where the rule looks ahead.", shown="none")
+    ] = None
+    host: Annotated[str, Option("Where to listen.")] = "127.0.0.1"
+    port: Annotated[int, Option("Where to listen; 0 = any free one.", low=0, high=65535)] = 8000
+    ttl: Annotated[float, Option("Longest wait in the pool, then 503.", low=0.1, high=86400)] = 120.0
+    age_bound: Annotated[
+        float,
+        Option(
+            "Wait in the pool after which a request goes before all younger ones, whatever the rule says; 0 = none.",
+            low=0,
+            high=86400,
+        ),
+    ] = 10.0
+    max_waiting: Annotated[int, Option("Requests that may wait, then 429.", low=1, high=1_000_000)] = 1024
+    retries: Annotated[int, Option("Further attempts.", low=0, high=20)] = 5
+    retry_seconds: Annotated[float, Option("Delay before the first of them, which doubles.", low=0.001, high=60)] = 0.05
+    retry_cap: Annotated[float, Option("Longest delay.", low=0.001, high=600)] = 2.0
+    connect_seconds: Annotated[float, Option("Limit for a connection to an engine.", low=0.01, high=600)] = 5.0
+    idle_seconds: Annotated[float, Option("Limit for the time between two chunks.", low=0.05, high=86400)] = 120.0
+    request_seconds: Annotated[float, Option("Limit for a request in all.", low=0.05, high=604800)] = 3600.0
+    body_bytes: Annotated[int, Option("Largest body of a request.", low=1024, high=2**31)] = 16 * 2**20
+    body_seconds: Annotated[float, Option("Time that it may take to arrive.", low=0.05, high=3600)] = 30.0
+    header_bytes: Annotated[int, Option("Largest line of its header.", low=1024, high=2**20)] = 16 * 2**10
+    held_bytes: Annotated[
+        int, Option("What bodies and whole answers may take in all, then 503.", low=2**16, high=2**45)
+    ] = 512 * 2**20
+    max_connections: Annotated[
+        int,
+        Option(
+            "Connections of clients, then 503; 0 = half of the files that the process may open, less a reserve, and no "
+            "more than 16,384.",
+            low=0,
+            high=1_000_000,
+        ),
+    ] = 0
+    slow_client_seconds: Annotated[
+        float, Option("Longest time that a client may leave its answer unread.", low=0.05, high=3600)
+    ] = 60.0
+    poll_seconds: Annotated[float, Option("How often engines are looked at.", low=0.02, high=600)] = 1.0
+    poll_timeout: Annotated[float, Option("How long an answer to that may take.", low=0.02, high=600)] = 2.0
+    failures: Annotated[int, Option("In a row, after which an engine counts as down.", low=1, high=1000)] = 3
+    drain_seconds: Annotated[float, Option("How long running requests may go on after SIGTERM.", low=0, high=86400)] = (
+        30.0
+    )
+    ask_usage: Annotated[
+        bool,
+        Option("Add `stream_options` to streams that have none, so that engines send usage with every chunk."),
+    ] = False
+    tokenize: Annotated[bool, Option("Ask an engine for the length of a prompt (`/tokenize`) before it is placed.")] = (
+        False
+    )
     api_key: str | None = None
     admin_token: str | None = None
     route_token: str | None = None
-    record: str | None = None
-    prefixes: bool = False
-    prefix_bytes: int = 512
-    prefix_key: str | None = None
-    locality_memory: int = 4096
-    shadow: str | None = None
+    record: Annotated[str | None, Option("Folder for the record of decisions.", shown="none is kept")] = None
+    prefixes: Annotated[bool, Option("Record in keyed hashes what prompts begin with.")] = False
+    prefix_bytes: Annotated[int, Option("Bytes of a block of these.", low=64, high=2**20)] = 512
+    prefix_key: Annotated[str | None, Option("File of the key.", shown="the installation's")] = None
+    locality_memory: Annotated[
+        int,
+        Option(
+            "Signatures that a rule that goes by experts remembers of each model, by beginnings of prompts of "
+            "`prefix_bytes` a block and by keys; 0 = none.",
+            low=0,
+            high=1_000_000,
+        ),
+    ] = 4096
+    shadow: Annotated[
+        str | None,
+        Option("Rule by which requests are forwarded while `policy` decides beside it.", shown="`policy` decides"),
+    ] = None
 
-    def __post_init__(self) -> None:
-        for name, (least, most) in _ENDS.items():
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise InputError(f"{name} is {shown(value)}; expected {least:g} to {most:g}")
+    def check(self) -> None:
+        """Refuse limits that contradict each other, and keys that are none."""
         if self.body_bytes > self.held_bytes - self.held_bytes // 8:
             raise InputError(f"body_bytes is {self.body_bytes}; expected 7/8 of held_bytes ({self.held_bytes}) or less")
         if self.prefixes and self.record is None:
             raise InputError("prefixes is on and there is no record to tell them; name its folder by --record")
-        if self.decide not in ("arrival", "step"):
-            raise InputError(f"decide is '{self.decide[:40]}'; expected arrival or step")
         for name in KEYS:
             value = getattr(self, name)
             if value is not None and (len(value) < 8 or not value.isprintable() or " " in value):
@@ -166,3 +140,53 @@ class RouterOptions:
     def __repr__(self) -> str:
         values = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.name not in KEYS)
         return f"RouterOptions({', '.join(values)})"
+
+
+def options_from(table: Mapping[str, Any], settings: Sequence[str], given: Mapping[str, Any]) -> RouterOptions:
+    """Return the options.
+
+    Parameters
+    ----------
+    table
+        Of the fleet file.
+    settings
+        Texts NAME=VALUE.
+    given
+        Values by name; None = not given.
+
+    Raises
+    ------
+    InputError
+        Where a name is unknown or a value cannot be.
+    """
+    defaults = {field.name: field.default for field in fields(RouterOptions) if field.name not in KEYS}
+    for name in table:
+        if name in KEYS:
+            raise InputError(f"[router] of the fleet file sets {name}; keys come from the environment alone")
+        if name not in defaults:
+            raise unknown("option of [router]", name, defaults)
+    try:
+        require_kinds(RouterOptions, table)
+    except TypeError as error:
+        raise InputError(f"[router] {error}") from None
+    values = dict(table)
+    for text in settings:
+        name, equals, value = text.partition("=")
+        if name not in defaults:
+            raise unknown("option of --set", name, defaults)
+        if not equals:
+            raise InputError(f"--set {shown(text)} has no value; expected NAME=VALUE")
+        values[name] = _read(name, str if defaults[name] is None else type(defaults[name]), value)
+    return RouterOptions(**values | {name: value for name, value in given.items() if value is not None})
+
+
+def _read(name: str, kind: type, text: str) -> Any:
+    """Return the value that a text says."""
+    if kind is bool:
+        if text.lower() not in _TRUTH:
+            raise InputError(f"--set {name}={shown(text)}; expected yes or no")
+        return _TRUTH[text.lower()]
+    try:
+        return kind(text)
+    except ValueError:
+        raise InputError(f"--set {name}={shown(text)}; expected a number") from None

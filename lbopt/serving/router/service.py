@@ -93,11 +93,9 @@ class Router:
             rules,
             fallbacks,
             self.now,
-            age_bound=options.age_bound,
-            decision_seconds=options.decision_seconds,
+            options,
             look=self._look,
             step_ends=StepEnds(self.now, options.step_seconds) if options.decide == "step" else None,
-            settle_seconds=options.settle_seconds,
         )
         self.prefill = PrefillHop(self) if plan.prefillers else None
         self.carrier = Carrier(self)

@@ -74,9 +74,7 @@ class Shadow:
             self.fleet.add_group(name, plan.model)
             for address in plan.workers:
                 self.fleet.worker_up(name, address.name, plan.slots)
-        self._dispatcher = Dispatcher(
-            self.fleet, rules, rules, router.now, age_bound=router.options.age_bound, look=self._look
-        )
+        self._dispatcher = Dispatcher(self.fleet, rules, rules, router.now, router.options, look=self._look)
         self._twins: dict[int, RequestTracker] = {}
         self._outputs: dict[int, int] = {}  # of real requests that have ended, where the twin has not
         self._steps = dict.fromkeys(router.groups, 0)
