@@ -101,7 +101,7 @@ class Option:
             if self.each is not None:
                 self.each(one)
         if (not entries and not self.empty) or not all(map(self._holds, entries)):
-            given = ", ".join(map(str, entries)) or "none"
+            given = ", ".join(shown(one) if type(one) is int else str(one) for one in entries) or "none"
             each = " each" if isinstance(value, tuple) and self.expected is None else ""
             verb = "are" if isinstance(value, tuple) and name.endswith("s") and name != "bias" else "is"
             raise InputError(f"{name} {verb} {given}; expected {self._range()}{each}")
