@@ -133,7 +133,7 @@ def _state(step: Step, search: Search, masters: Masters) -> dict[str, Any]:
         "open ranges": search.ranges[: known.ranges],
         "kept prices": [search.bank_at[:kept], search.bank[:kept, :K]],
         "answer": [row[:c] for row, c in zip(search.answer, step.slots.tolist(), strict=False)],
-        "pricing": [pricing.generation, pricing.pivoting, pricing.diving, pricing.state],
+        "pricing": pricing,
         "master": [
             master.owner[:columns],
             master.items[:columns, : int(step.slots[-1])],
@@ -150,8 +150,7 @@ def _state(step: Step, search: Search, masters: Masters) -> dict[str, Any]:
 def _cleared(search: Search) -> None:
     """Set to zero what searches before have left and a new one does not look at: it would be part of the digests."""
     search.answer[:] = 0
-    for record in (search.pricing.generation, search.pricing.diving):
-        record.fill(0)
+    search.pricing.fill(0)
 
 
 def _two_prices(step: Step, search: Search, envelope: int) -> None:
@@ -189,7 +188,7 @@ def states(name: str) -> Iterator[dict[str, Any]]:
         # from no good assignment, so that there is something to look for
         known.ranges, known.cost, known.bound = 1, 1 << 40, 0
         masters.tree.state.left = masters.tree.state.used = 0
-        search.pricing.state.phase = IDLE
+        search.pricing.phase = IDLE
         for _ in range(LOOKS):
             ending = decision.advance(search, case.work // 2)
             yield {"ending": ending} | _state(step, search, masters)

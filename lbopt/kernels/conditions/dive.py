@@ -34,7 +34,7 @@ def dive(step: Step, s: Search, m: Master, first: int, M: int) -> None:
         most, chosen = 0.0, -1
         for b in range(m.counts.tight):
             j = m.basic[b]
-            if j < m.counts.artificial or m.value[j] != m.worth[j] or path.placed[m.owner[j]] > 0:
+            if j < m.counts.workers or m.value[j] != m.worth[j] or path.placed[m.owner[j]] > 0:
                 continue
             if m.level[b] > _WHOLE:
                 _fix(step, s, m, j)

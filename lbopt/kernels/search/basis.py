@@ -13,19 +13,7 @@ from lbopt.kernels.search.state import Master
 
 @kernel
 def replace_column(m: Master, j: int, b: int, length: float, gain: float) -> None:
-    """Column j takes basic position b.
-
-    Parameters
-    ----------
-    m
-        Master program; changes in place.
-    j, b
-        Column, and the basic position that it takes.
-    length
-        Step of the pivot.
-    gain
-        What the entering column is worth beyond its prices, tokens.
-    """
+    """Column j takes basic position b."""
     size = m.counts.tight
     inverse, step, dual = m.inverse, m.step, m.dual
     top = inverse[b]
@@ -67,23 +55,9 @@ def row_times_inverse(m: Master, k: int, out: Floats) -> None:
 
 
 @kernel
-def grow(m: Master, j: int, k: int, length: float, gain: float, W: int) -> None:
-    """Column j enters and class row k becomes tight: border the inverse.
-
-    Parameters
-    ----------
-    m
-        Master program; changes in place.
-    j, k
-        Column that enters, and class whose row becomes tight.
-    length
-        Step of the pivot.
-    gain
-        What the entering column is worth beyond its prices, tokens.
-    W
-        Workers in the master.
-    """
-    size = m.counts.tight
+def grow(m: Master, j: int, k: int, length: float, gain: float) -> None:
+    """Column j enters and class row k becomes tight: border the inverse."""
+    size, W = m.counts.tight, m.counts.workers
     inverse, step, dual = m.inverse, m.step, m.dual
     alpha = m.rate[k]
     bottom = inverse[size]
@@ -110,21 +84,9 @@ def grow(m: Master, j: int, k: int, length: float, gain: float, W: int) -> None:
 
 
 @kernel
-def shrink(m: Master, b: int, p: int, length: float, W: int) -> None:
-    """The column at basic position b leaves and the row at position p becomes slack: cut both out of the inverse.
-
-    Parameters
-    ----------
-    m
-        Master program; changes in place.
-    b, p
-        Basic position of the column that leaves, and position of the row that becomes slack.
-    length
-        Step of the pivot.
-    W
-        Workers in the master.
-    """
-    size = m.counts.tight
+def shrink(m: Master, b: int, p: int, length: float) -> None:
+    """The column at basic position b leaves and the row at position p becomes slack: cut both out of the inverse."""
+    size, W = m.counts.tight, m.counts.workers
     inverse, dual = m.inverse, m.dual
     pivot = inverse[b, p]
     top = inverse[b]
@@ -156,21 +118,9 @@ def shrink(m: Master, b: int, p: int, length: float, W: int) -> None:
 
 
 @kernel
-def replace_row(m: Master, k: int, p: int, length: float, W: int) -> None:
-    """Class row k becomes tight where the row at position p becomes slack.
-
-    Parameters
-    ----------
-    m
-        Master program; changes in place.
-    k, p
-        Class whose row becomes tight, and position of the row that becomes slack.
-    length
-        Step of the pivot.
-    W
-        Workers in the master.
-    """
-    size = m.counts.tight
+def replace_row(m: Master, k: int, p: int, length: float) -> None:
+    """Class row k becomes tight where the row at position p becomes slack."""
+    size, W = m.counts.tight, m.counts.workers
     inverse = m.inverse
     r = m.dual  # scratch: the prices have to be refreshed
     row_times_inverse(m, k, r)

@@ -4,9 +4,10 @@ Most evaluations ask the same prices about another envelope, and the list depend
 sizes, requests or prices differ from those that it was made for. Looking costs a tenth of making it.
 """
 
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import prefix_best, undominated
-from lbopt.kernels.search.state import Search, Step
+from lbopt.kernels.search.state import Choices, Search, Step
 
 
 @kernel
@@ -58,3 +59,29 @@ def make_list(step: Step, search: Search, c: int) -> int:
             sizes[j], profits[j], counts[j] = v[k], p[k], n[k]
         prefix_best(kept.length, profits, counts, search.list_best[c])
     return kept.length
+
+
+@kernel
+def listed_choices(step: Step, search: Search, c: int, tables: int) -> Choices:
+    """Return the list for c slots, which has been made, as choices with so many tables."""
+    length = search.lists[c].length
+    return Choices(
+        search.list_size[c, :length],
+        search.list_profit[c, :length],
+        search.list_count[c, :length],
+        search.list_best[c, :length],
+        step.sums,
+        search.partner,
+        search.pairs,
+        search.triples,
+        search.known,
+        step.scale,
+        tables,
+        search.listed.grain,
+    )
+
+
+@kernel
+def choices_of(step: Step, search: Search, p: Ints, n: Ints, best: Ints, sums: Ints, scale: int) -> Choices:
+    """Return all classes as choices at profits of so many units a token, without tables."""
+    return Choices(step.v, p, n, best, sums, search.partner, search.pairs, search.triples, search.known, scale, 0, 0)

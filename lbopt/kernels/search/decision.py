@@ -12,17 +12,7 @@ from lbopt.kernels.search.state import Step
 
 @kernel
 def group_requests(sizes: Ints, must: Ints, order: Ints, v: Ints, n: Ints, forced: Ints) -> int:
-    """Fill the classes of the sorted requests; forced[k] says whether class k must be admitted. Return their number.
-
-    Parameters
-    ----------
-    sizes, must
-        int64 (N,): tokens; whether a request must be admitted, 0 or 1.
-    order
-        int64 (N,): requests in ascending order of size, then of `must`.
-    v, n, forced
-        int64 (N,), written up to the number of classes: size, requests, and whether they are forced.
-    """
+    """Fill the classes of the sorted requests; forced[k] says whether class k must be admitted. Return their number."""
     count = 0
     for i in order:
         if count > 0 and v[count - 1] == sizes[i] and forced[count - 1] == must[i]:
@@ -35,17 +25,7 @@ def group_requests(sizes: Ints, must: Ints, order: Ints, v: Ints, n: Ints, force
 
 @kernel
 def extreme_tokens(sizes: Ints, must: Ints, order: Ints, admitted: int, most: bool) -> int:
-    """Return the most tokens that `admitted` requests can bring, the forced ones among them, or the fewest.
-
-    Parameters
-    ----------
-    sizes, must
-        int64 (N,): tokens; whether a request must be admitted, 0 or 1.
-    order
-        int64 (N,): requests in ascending order of size.
-    admitted, most
-        Number of requests to admit; whether the most tokens are asked for.
-    """
+    """Return the most tokens that `admitted` requests can bring, the forced ones among them, or the fewest."""
     total = 0
     for i in order:
         if must[i] == 1:
@@ -66,21 +46,6 @@ def hand_out(step: Step, answer: Ints, order: Ints, workers: Ints, open_worker: 
     """Set assignment[i] to the worker of request i, -1 = waits, for the classes in answer[w, :slots[w]].
 
     Returns whether every class of the answer exists.
-
-    Parameters
-    ----------
-    step
-        The decision.
-    answer
-        int64 (W, Q) at least: classes that each open worker takes.
-    order
-        int64 (N,): requests in ascending order of size, class by class.
-    workers
-        int64 (K,), scratch.
-    open_worker
-        int64 (G,): number w of worker g among the open ones, -1 = closed.
-    assignment
-        int64 (N,), written.
     """
     n, slots = step.n, step.slots
     start = workers
@@ -106,21 +71,7 @@ def hand_out(step: Step, answer: Ints, order: Ints, workers: Ints, open_worker: 
 
 @kernel
 def longest_first(loads: Ints, slots: Ints, sizes: Ints, chosen: Ints, assignment: Ints, now: Ints, room: Ints) -> int:
-    """Place the requests `chosen`, in this order, each on the lightest worker with a free slot; return the cost.
-
-    Parameters
-    ----------
-    loads, slots
-        int64 (G,): tokens; free slots.
-    sizes
-        int64 (N,), tokens.
-    chosen
-        int64 (A,): requests in the order of placing.
-    assignment
-        int64 (N,), written: worker of each request, -1 = waits.
-    now, room
-        int64 (G,), scratch.
-    """
+    """Place the requests `chosen`, in this order, each on the lightest worker with a free slot; return the cost."""
     G = loads.size
     total = 0
     top = 0
@@ -148,17 +99,6 @@ def choose(order: Ints, must: Ints, admitted: int, rule: int, flags: Ints, chose
     """Fill `chosen` with the requests to admit, largest first: the forced ones and some others.
 
     The others are the oldest (rule 0), the largest (1) or the smallest (2).
-
-    Parameters
-    ----------
-    order, must
-        int64 (N,): requests in ascending order of size; whether one must be admitted, 0 or 1.
-    admitted, rule
-        Number of requests to admit; which of the others are taken: 0, 1 or 2.
-    flags
-        int64 (N,), scratch.
-    chosen
-        int64 (admitted,), written.
     """
     N = order.size
     left = admitted
@@ -187,19 +127,7 @@ def set_sums(v: Ints, n: Ints, sums: Ints) -> None:
 
 @kernel
 def hand_out_again(order: Ints, size: Ints, workers: Ints, assignment: Ints) -> None:
-    """Give what each worker takes of every size to the first of that size in `order`, lowest worker first.
-
-    Parameters
-    ----------
-    order
-        int64 (N,): requests in ascending order of size, the preferred first among equals.
-    size
-        int64 (N,), tokens.
-    workers
-        int64 (N,), scratch.
-    assignment
-        int64 (N,), changed in place: worker of each request, -1 = waits.
-    """
+    """Give what each worker takes of every size to the first of that size in `order`, lowest worker first."""
     start = 0
     while start < order.size:
         end, taken = start, 0

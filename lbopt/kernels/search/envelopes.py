@@ -12,7 +12,7 @@ ranges and always takes the one with the least bound:
    it is halved all the same;
 3. the first single M gets prices of one threshold for all classes and a first assignment; where most
    workers have many free slots, each M gets the prices of the others instead, and an assignment of its own
-   (`few_slots`);
+   (`range_prices.price_few`);
 4. then the master program, whose prices are the best there are, and a dive for an assignment;
 5. then a tree of placements, which goes on whenever the envelope is the cheapest again.
 
@@ -60,13 +60,6 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
 
     Returns PROVED, OPEN (more budget may help) or FULL (more room would help). Beyond the deadline in search.known it
     returns OPEN, and cannot be taken up again.
-
-    Parameters
-    ----------
-    step, search, masters
-        The decision; the state of the search, the master programs and the trees, which change in place.
-    budget
-        Work after which to stop, about microseconds.
     """
     ranges, known = search.ranges, search.known
     known.stop = known.work + budget
@@ -99,7 +92,7 @@ def _left_off(search: Search, masters: Masters) -> int:
     """Return the range whose tree or pricing was left in the middle; -1 for none."""
     if masters.tree.state.left > 0:
         return masters.tree.state.range
-    return search.pricing.state.range if search.pricing.state.phase != IDLE else -1
+    return search.pricing.range if search.pricing.phase != IDLE else -1
 
 
 @kernel
@@ -134,15 +127,7 @@ def _settled_at_a_look(step: Step, search: Search, i: int) -> bool:
 
 @kernel
 def _halve(search: Search, masters: Masters, i: int) -> bool:
-    """Halve range i, both halves of which are fresh; False where there is no room for another range.
-
-    Parameters
-    ----------
-    search, masters
-        The state of the search, the master programs and the trees, which change in place.
-    i
-        Open range of several envelopes.
-    """
+    """Halve range i, both halves of which are fresh; False where there is no room for another range."""
     this, ranges = search.ranges[i], search.ranges
     search.known.work += 1
     other = push(search, this, (this.first + this.last) // 2 + 1)
@@ -161,15 +146,7 @@ def _halve(search: Search, masters: Masters, i: int) -> bool:
 
 @kernel
 def _work_on(step: Step, search: Search, masters: Masters, i: int, few: int) -> bool:
-    """Do what is due in the state of range i; False where there is no room for another node.
-
-    Parameters
-    ----------
-    step, search, masters
-        The decision; the state of the search, the master programs and the trees, which change in place.
-    i, few
-        Open range, a single envelope or a narrow one; workers of few slots, from `with_few_slots`.
-    """
+    """Do what is due in the state of range i; False where there is no room for another node."""
     this, known = search.ranges[i], search.known
     if this.state == HALVE:  # a single envelope is left of it
         drop_tree(masters.tree, i)
@@ -193,15 +170,7 @@ def _work_on(step: Step, search: Search, masters: Masters, i: int, few: int) -> 
 
 @kernel
 def _take_branches(step: Step, search: Search, masters: Masters, i: int) -> bool:
-    """Grow the tree of range i, which goes on where it was left; False where there is no room for it.
-
-    Parameters
-    ----------
-    step, search, masters
-        The decision; the state of the search, the master programs and the trees, which change in place.
-    i
-        Open range, a single envelope or a narrow one.
-    """
+    """Grow the tree of range i, which goes on where it was left; False where there is no room for it."""
     this = search.ranges[i]
     ending = try_tree(step, search, masters, i, BRANCHED << this.level)
     if ending == NO_ROOM:
@@ -216,5 +185,5 @@ def _take_branches(step: Step, search: Search, masters: Masters, i: int) -> bool
 @kernel
 def _holds_another(step: Step, search: Search, i: int) -> bool:
     """Whether an assignment found for range i admits what its bound asks for, though its cost is no better."""
-    found, this = search.pricing.generation, search.ranges[i]
+    found, this = search.pricing, search.ranges[i]
     return found.top > step.workers * this.first - step.total - search.known.cost

@@ -27,41 +27,18 @@ _LESS = -(1 << 60)
 
 
 @kernel
-def exact_patterns(
-    c: int,
-    margins: Ints,
-    length: int,
-    v: Ints,
-    p: Ints,
-    n: Ints,
-    value: Ints,
-    pattern: Ints,
-    deadline: int,
-) -> bool:
+def exact_patterns(c: int, margins: Ints, v: Ints, p: Ints, n: Ints, value: Ints, pattern: Ints, deadline: int) -> bool:
     """Set value[j] and pattern[j, :c] to the best pattern for margins[j].
 
     Returns False where the table would be too large, or the deadline passed before.
 
-    A margin below 0 is passed over. Classes 0..length-1 ascend in size.
-
-    Parameters
-    ----------
-    c, length
-        Slots; classes.
-    margins
-        int64 (J,): tokens that each pattern may take.
-    v, p, n
-        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests.
-    value, pattern
-        int64 (J,) and (J, c), written: profit, 1/scale tokens; classes, largest first.
-    deadline
-        Nanoseconds, see `lbopt.kernels.deadline`.
+    A margin below 0 is passed over.
     """
     reach = -1
     for margin in margins:
         reach = max(reach, margin)
     requests = 0
-    for k in range(length):
+    for k in range(v.size):
         requests += min(n[k], c)
     if reach > LARGEST or requests * (c + 1) * (reach + 1) > LARGEST:
         return False
@@ -71,7 +48,7 @@ def exact_patterns(
     for r in range(reach + 1):
         best[0, r] = 0
     i = 0
-    for k in range(length):
+    for k in range(v.size):
         size, profit = v[k], p[k]
         for _ in range(min(n[k], c)):
             if passed(deadline):
@@ -108,15 +85,6 @@ def settle(step: Step, search: Search, M: int, c: int, first: int, last: int) ->
 
     The list for c slots has been made; for five and six slots search.pairs and search.triples hold its pairs and
     triples.
-
-    Parameters
-    ----------
-    step, search
-        The decision, and the state of the search, which changes in place.
-    M
-        Envelope, tokens.
-    c, first, last
-        Slots; workers first..last - 1.
     """
     value, bound, load, pairs, grain = search.value, search.bound, step.load, search.pairs, search.listed.grain
     margins = np.full(last - first, -1)
@@ -150,7 +118,7 @@ def settle(step: Step, search: Search, M: int, c: int, first: int, last: int) ->
     profit = np.full(last - first, NONE)
     pattern = np.zeros((last - first, c), dtype=np.int64)
     deadline = search.known.deadline
-    if exact_patterns(c, margins, kept, v[classes], p[classes], n[classes], profit, pattern, deadline):
+    if exact_patterns(c, margins, v[classes], p[classes], n[classes], profit, pattern, deadline):
         most, copies = 0, 0
         for margin in margins:
             most = max(most, margin)

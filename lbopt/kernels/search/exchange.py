@@ -13,7 +13,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.draw import following
 from lbopt.kernels.search.pattern import best_pattern, last_fitting, prefix_best, smallest_sums
-from lbopt.kernels.search.state import Exchanging, Step
+from lbopt.kernels.search.state import Choices, Exchanging, Step
 
 #: Slots of a worker that are open at a time, and branches of the search for what to fill them with.
 OPENED, BRANCHES = 3, 300
@@ -45,19 +45,7 @@ def with_few_slots(step: Step) -> int:
 def exchange(
     step: Step, scratch: Exchanging, known: Record, M: int, target: int, rounds: int, first: int, pattern: Ints
 ) -> int:
-    """Improve pattern[w, :slots[w]] in place; return the tokens admitted, at least `target` where that was reached.
-
-    Parameters
-    ----------
-    step, scratch, known
-        The decision; arrays that change in place; seed, deadline and work of the search, see `used_up`.
-    M, target
-        Envelope; tokens that suffice.
-    rounds, first
-        Most rounds: looks of one worker; first worker that may change.
-    pattern
-        int64 (W, Q) at least, changed in place: classes of each worker.
-    """
+    """Improve pattern[w, :slots[w]] in place; return the tokens admitted, at least `target` where that was reached."""
     v, load, slots = step.v, step.load, step.slots
     W, K = load.size, v.size
     slack, least, avail, holder = scratch.slack, scratch.number, scratch.avail, scratch.holder
@@ -76,6 +64,9 @@ def exchange(
         least[w] = M - load[w] - v[last_fitting(v, M - load[w])] if slots[w] == 1 else 0
         if slots[w] > 1 and v[K - 1] * slots[w] < M - load[w]:
             least[w] = M - load[w] - _largest_sum(v, step.n, slots[w])
+    choices = Choices(
+        v, scratch.profit, avail, scratch.best, scratch.sums, scratch.pair, scratch.best, scratch.best, known, 1, 0, 0
+    )
     state = _FIRST + known.seed % _SEEDS
     saved, best, since = scratch.saved, tokens, 0
     _copy(step, pattern, saved, first)
@@ -102,7 +93,7 @@ def exchange(
                 break
             u, giver, hops = turn, -1, 0
             turn = turn + 1 if turn + 1 < W else first
-        state, gained = _refill(step, scratch, known, u, state, pattern)
+        state, gained = _refill(step, scratch, choices, u, state, pattern)
         tokens += gained
         since += 1
         if gained > 0:
@@ -137,17 +128,7 @@ def _largest_sum(v: Ints, avail: Ints, count: int) -> int:
 
 @kernel
 def _copy(step: Step, pattern: Ints, saved: Ints, first: int) -> None:
-    """Copy the patterns of the workers from `first` on to `saved`.
-
-    Parameters
-    ----------
-    step
-        The decision.
-    pattern, saved
-        int64 (W, Q) at least: classes of each worker; `saved` is written.
-    first
-        First worker.
-    """
+    """Copy the patterns of the workers from `first` on to `saved`."""
     for w in range(first, step.slots.size):
         for q in range(step.slots[w]):
             saved[w, q] = pattern[w, q]
@@ -155,15 +136,7 @@ def _copy(step: Step, pattern: Ints, saved: Ints, first: int) -> None:
 
 @kernel
 def _restore(step: Step, scratch: Exchanging, M: int, saved: Ints, pattern: Ints, first: int) -> None:
-    """Give the workers from `first` on their saved patterns back.
-
-    Parameters
-    ----------
-    step, scratch
-        The decision; the scratch of `exchange`, which changes in place.
-    M, saved, pattern, first
-        Envelope; int64 (W, Q): saved patterns, and those in use, which change in place; first worker.
-    """
+    """Give the workers from `first` on their saved patterns back."""
     for w in range(first, step.slots.size):
         for q in range(step.slots[w]):
             scratch.avail[pattern[w, q]] += 1
@@ -179,17 +152,7 @@ def _restore(step: Step, scratch: Exchanging, M: int, saved: Ints, pattern: Ints
 
 @kernel
 def _set_free(step: Step, scratch: Exchanging, state: int, pattern: Ints, first: int) -> tuple[int, int, int]:
-    """Give some worker a smaller request that waits for one of its own; return the next draw, the worker, the loss.
-
-    Parameters
-    ----------
-    step, scratch
-        The decision; the scratch of `exchange`, which changes in place.
-    state
-        The last draw.
-    pattern, first
-        int64 (W, Q) at least: classes of each worker, which change in place; first worker that may change.
-    """
+    """Give some worker a smaller request that waits for one of its own; return the next draw, the worker, the loss."""
     state = following(state)
     w = first + state % (step.slots.size - first)
     state = following(state)
@@ -210,36 +173,22 @@ def _set_free(step: Step, scratch: Exchanging, state: int, pattern: Ints, first:
 
 
 @kernel
-def _refill(step: Step, scratch: Exchanging, known: Record, u: int, state: int, pattern: Ints) -> tuple[int, int]:
-    """Open some slots of worker u and refill them if that gains tokens; return the next draw, and the gain.
-
-    Parameters
-    ----------
-    step, scratch, known
-        As in `exchange`.
-    u, state
-        Worker; the last draw.
-    pattern
-        int64 (W, Q) at least: classes of each worker; that of u changes in place.
-    """
-    v, c = step.v, step.slots[u]
-    avail, p, best, sums, other = scratch.avail, scratch.profit, scratch.best, scratch.sums, scratch.pattern
-    opened = min(c, OPENED)
+def _refill(step: Step, scratch: Exchanging, c: Choices, u: int, state: int, pattern: Ints) -> tuple[int, int]:
+    """Open some slots of worker u and refill them if that gains tokens; return the next draw, and the gain."""
+    v, avail, slots, other = step.v, scratch.avail, step.slots[u], scratch.pattern
+    opened = min(slots, OPENED)
     before = 0
     for q in range(opened):  # those opened are drawn one after the other and moved to the front
         state = following(state)
-        r = q + state % (c - q)
+        r = q + state % (slots - q)
         pattern[u, q], pattern[u, r] = pattern[u, r], pattern[u, q]
         before += v[pattern[u, q]]
         avail[pattern[u, q]] += 1
-    smallest_sums(v, avail, sums[: opened + 1])
-    prefix_best(v.size, p, avail, best)
+    smallest_sums(v, avail, c.sums[: opened + 1])
+    prefix_best(v.size, c.p, avail, c.best)
     room = before + scratch.slack[u]
     most = _largest_sum(v, avail, opened)
-    value, _ = best_pattern(
-        *(room, opened, 1, room, most, BRANCHES, v, p, avail, best, sums, other, scratch.pair),
-        *(0, 0, best, best, known),
-    )
+    value, _ = best_pattern(c, opened, room, room, most, BRANCHES, other)
     if value > before:
         for q in range(opened):
             pattern[u, q] = other[q]
@@ -256,15 +205,6 @@ def _hand_on(step: Step, scratch: Exchanging, u: int, giver: int, state: int, pa
 
     The larger one exceeds by no more than the slack of u, or than a part of it, as drawn. It goes not back to where the
     slack came from.
-
-    Parameters
-    ----------
-    step, scratch
-        The decision; the scratch of `exchange`, which changes in place.
-    u, giver, state
-        Worker; the one that its slack came from, -1 for none; the last draw.
-    pattern
-        int64 (W, Q) at least: classes of each worker, which change in place.
     """
     v, c, slack, holder = step.v, step.slots[u], scratch.slack, scratch.holder
     first, most = state % c, slack[u]

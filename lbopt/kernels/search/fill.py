@@ -1,9 +1,16 @@
-"""One assignment at an envelope: each worker in turn takes its best priced pattern among the requests that are left."""
+"""Assignments at an envelope, made at once: at prices, by need, or largest first.
+
+At prices each worker in turn takes its best priced pattern among the requests that are left. By need the slot that
+needs most takes the request nearest to its need. What a worker needs is its margin, less what it has, over its slots
+that are left. The largest need is served first, so large requests go where there is room for them and small ones are
+left for many slots; serving worker after worker may leave requests that fit none, where most of the pool is admitted.
+"""
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
-from lbopt.kernels.search.pattern import best_pattern, prefix_best, smallest_sums
+from lbopt.kernels.search.choices import choices_of
+from lbopt.kernels.search.pattern import best_pattern, last_fitting, prefix_best, smallest_sums
 from lbopt.kernels.search.state import NONE, Search, Step
 
 #: Branches of the search for a worker's pattern: assignments are filled by the dozen, and any good pattern will do.
@@ -14,43 +21,28 @@ FILLING = 300
 def fill(step: Step, search: Search, M: int, pattern: Ints) -> int:
     """Serve all workers at search.price; return the tokens admitted, -1 where one or a forced request fails.
 
-    Beyond the deadline it fails, too.
+    Beyond the deadline it fails, too. Writes pattern[w, :slots[w]]; up to 3 slots[w] is scratch.
 
     Workers come in the order of step.rank, fewest slots and tightest margin first: they have the least choice.
     Profits are tilted by 1/scale a token, so that among equally good patterns the one with most tokens is taken.
-    Parameters
-    ----------
-    step, search
-        The decision, and the state of the search, which changes in place.
-    M
-        Envelope, tokens.
-    pattern
-        int64 (W, 3 Q + 4), written: classes of each worker; scratch beyond 2 Q.
     """
-    v, floor, load, slots, rank = step.v, step.floor, step.load, step.slots, step.rank
-    price = search.price
-    filling = search.filling
-    p, best, sums, now = filling.profit, filling.best, filling.sums, filling.left
-    scale = step.scale + 1
-    tokens = 0
-    lowest = 0
+    v, slots, filling = step.v, step.slots, search.filling
+    p, now, scale = filling.profit, filling.left, step.scale + 1
+    choices = choices_of(step, search, p, now, filling.best, filling.sums, scale)
+    tokens = lowest = 0
     for k in range(v.size):
         now[k] = step.n[k]
-        p[k] = scale * v[k] - price[k]
-        lowest = min(lowest, price[k])
-    for r in range(load.size):
+        p[k] = scale * v[k] - search.price[k]
+        lowest = min(lowest, search.price[k])
+    for r in range(slots.size):
         if used_up(search.known):
             return -1
-        w = rank[r]
-        c = slots[w]
-        smallest_sums(v, now, sums[: c + 1])
-        prefix_best(v.size, p, now, best)
-        margin = M - load[w]
+        w = step.rank[r]
+        c, margin = slots[w], M - step.load[w]
+        smallest_sums(v, now, filling.sums[: c + 1])
+        prefix_best(v.size, p, now, filling.best)
         full = scale * margin - c * lowest
-        value, _ = best_pattern(
-            *(margin, c, scale, full, full, FILLING, v, p, now, best, sums, pattern[w], pattern[w, 2 * c :]),
-            *(0, 0, best, best, search.known),
-        )
+        value, _ = best_pattern(choices, c, margin, full, full, FILLING, pattern[w])
         if value == NONE:
             return -1
         for q in range(c):
@@ -58,6 +50,78 @@ def fill(step: Step, search: Search, M: int, pattern: Ints) -> int:
             tokens += v[pattern[w, q]]
     if step.forced > 0:
         for k in range(v.size):
-            if floor[k] < 0 and now[k] > 0:
+            if step.floor[k] < 0 and now[k] > 0:
                 return -1
+    return tokens
+
+
+@kernel
+def fill_evenly(step: Step, search: Search, M: int, first: int, pattern: Ints) -> int:
+    """Serve the workers from `first` on; return the tokens admitted, -1 where a slot can take nothing that is left."""
+    v, load, slots = step.v, step.load, step.slots
+    W, K = load.size, v.size
+    left, room, taken = search.filling.left, search.exchanging.slack, search.exchanging.number
+    total = tokens = 0
+    for k in range(K):
+        left[k] = step.n[k]
+    for w in range(first):
+        for q in range(slots[w]):
+            left[pattern[w, q]] -= 1
+            tokens += v[pattern[w, q]]
+    for w in range(first, W):
+        room[w], taken[w] = M - load[w], 0
+        total += slots[w]
+    for _ in range(total):
+        u, most = -1, 0
+        for w in range(first, W):
+            rest = slots[w] - taken[w]
+            if rest > 0 and (u < 0 or room[w] // rest > most):
+                u, most = w, room[w] // rest
+        rest = slots[u] - taken[u]
+        k = last_fitting(v, most)
+        while k >= 0 and left[k] == 0:
+            k -= 1
+        if rest > 1:  # nearest from above or below; the last slot may not exceed what is left
+            above = last_fitting(v, most) + 1
+            while above < K and left[above] == 0:
+                above += 1
+            # what the other slots take is at least as much as the smallest requests
+            fits = above < K and v[above] + step.sums[rest - 1] <= room[u]
+            if fits and (k < 0 or v[above] - most < most - v[k]):
+                k = above
+        if k < 0:
+            return -1
+        left[k] -= 1
+        pattern[u, taken[u]] = k
+        room[u] -= v[k]
+        taken[u] += 1
+        tokens += v[k]
+    return tokens
+
+
+@kernel
+def pack(step: Step, M: int, room: Ints, taken: Ints, pattern: Ints) -> int:
+    """Place what fits, largest first, each on the worker with most room; return its tokens.
+
+    Slots that stay empty hold class 0, which is of size 0.
+    """
+    v, load, slots = step.v, step.load, step.slots
+    W = load.size
+    for w in range(W):
+        room[w], taken[w] = M - load[w], 0
+        for q in range(slots[w]):
+            pattern[w, q] = 0
+    tokens = 0
+    for k in range(v.size - 1, 0, -1):
+        for _ in range(step.n[k]):
+            best = -1
+            for w in range(W):
+                if taken[w] < slots[w] and room[w] >= v[k] and (best < 0 or room[w] > room[best]):
+                    best = w
+            if best < 0:
+                break
+            pattern[best, taken[best]] = k
+            taken[best] += 1
+            room[best] -= v[k]
+            tokens += v[k]
     return tokens

@@ -14,13 +14,6 @@ def offer(step: Step, search: Search, pattern: Ints, tokens: int) -> None:
     """Keep an assignment if it is the best so far; its cost is taken at the load it really reaches.
 
     One that takes more of a class than there is, or not all that must be admitted, is not kept.
-
-    Parameters
-    ----------
-    step, search
-        The decision, and the state of the search, which changes in place.
-    pattern, tokens
-        int64 (W, Q) at least: classes of each worker; the total of their sizes.
     """
     load, slots, v = step.load, step.slots, step.v
     M = step.heaviest
@@ -39,15 +32,7 @@ def offer(step: Step, search: Search, pattern: Ints, tokens: int) -> None:
 
 @kernel
 def _is_one(step: Step, waiting: Ints, pattern: Ints) -> bool:
-    """Whether there are as many requests of each class as an assignment takes, and it takes those that it must.
-
-    Parameters
-    ----------
-    step, waiting
-        The decision; int64 (K,) at least, scratch.
-    pattern
-        int64 (W, Q) at least: classes of each worker.
-    """
+    """Whether there are as many requests of each class as an assignment takes, and it takes those that it must."""
     for k in range(step.v.size):
         waiting[k] = step.n[k]
     for w in range(step.load.size):
@@ -61,19 +46,7 @@ def _is_one(step: Step, waiting: Ints, pattern: Ints) -> bool:
 
 @kernel
 def improve(step: Step, search: Search, pattern: Ints, M: int, tokens: int, rounds: int) -> None:
-    """Offer an assignment and what `exchange` makes of it.
-
-    Parameters
-    ----------
-    step, search
-        The decision, and the state of the search, which changes in place.
-    pattern
-        int64 (W, Q) at least, changed in place: classes of each worker.
-    M
-        Envelope, tokens.
-    tokens, rounds
-        Total of its sizes; rounds of looks at an exchange.
-    """
+    """Offer an assignment and what `exchange` makes of it."""
     offer(step, search, pattern, tokens)
     target = step.workers * M - step.total - search.known.aim
     if tokens < target and with_few_slots(step) >= 0:

@@ -26,19 +26,10 @@ PRICED = 1e-6
 
 @kernel
 def reset_master(m: Master, n: Ints, W: int, penalty: float) -> None:
-    """Start anew: the basis is one artificial column of value -penalty for each worker.
-
-    Parameters
-    ----------
-    m
-        Master program; changes in place.
-    n
-        int64 (K,): requests.
-    W, penalty
-        Workers; tokens that an artificial column costs.
-    """
+    """Start anew: the basis is one artificial column of value -penalty for each worker."""
     counts = m.counts
-    counts.columns, counts.artificial, counts.tight, counts.pivots, counts.entries = W, W, W, 0, 0
+    counts.workers, counts.classes, counts.columns, counts.tight = W, n.size, W, W
+    counts.pivots = counts.entries = 0
     for r in range(W + n.size):
         m.place[r] = -1
     for k in range(n.size):
@@ -54,51 +45,6 @@ def reset_master(m: Master, n: Ints, W: int, penalty: float) -> None:
             m.inverse[w, u] = 1.0 if u == w else 0.0
         m.level[w] = 1.0
         m.dual[w] = -penalty
-
-
-@kernel
-def move_envelope(m: Master, load: Ints, M: int, penalty: float) -> None:
-    """Go on at another envelope: columns that do not fit it are driven out like artificial ones.
-
-    The rows do not depend on the envelope, so the basis stays feasible, and nearly optimal where M is near the last.
-
-    Parameters
-    ----------
-    m
-        Master program; changes in place.
-    load
-        int64 (W,): tokens before.
-    M, penalty
-        Envelope; tokens that a column costs which does not fit it.
-    """
-    for j in range(m.counts.columns):
-        m.value[j] = m.worth[j] if m.size[j] <= M - load[m.owner[j]] else -penalty
-
-
-@kernel
-def copy_master(source: Master, target: Master, W: int, K: int) -> None:
-    """Make `target` equal to `source`.
-
-    Parameters
-    ----------
-    source, target
-        Master programs; `target` changes in place.
-    W, K
-        Workers and size classes in the master.
-    """
-    have, copy = source.counts, target.counts
-    copy.columns, copy.artificial = have.columns, have.artificial
-    copy.tight, copy.pivots, copy.entries = have.tight, have.pivots, have.entries
-    C, R = have.columns, have.tight
-    target.owner[:C], target.size[:C] = source.owner[:C], source.size[:C]
-    target.worth[:C], target.value[:C] = source.worth[:C], source.value[:C]
-    target.items[:C] = source.items[:C]
-    target.limit[:K], target.slack[:K] = source.limit[:K], source.slack[:K]
-    target.place[: W + K] = source.place[: W + K]
-    target.row[:R], target.basic[:R] = source.row[:R], source.basic[:R]
-    target.level[:R], target.dual[:R] = source.level[:R], source.dual[:R]
-    for b in range(R):
-        target.inverse[b, :R] = source.inverse[b, :R]
 
 
 @kernel
@@ -118,7 +64,7 @@ def refresh_duals(m: Master) -> None:
 @kernel
 def drop_columns(m: Master) -> None:
     """Forget all columns that are neither basic nor artificial: the pricing finds again those that are needed."""
-    W = m.counts.artificial
+    W = m.counts.workers
     position = np.full(m.counts.columns, -1)
     for b in range(m.counts.tight):
         position[m.basic[b]] = b
@@ -136,17 +82,7 @@ def drop_columns(m: Master) -> None:
 
 @kernel
 def add_column(m: Master, worker: int, items: Ints, length: int, size: int, value: float) -> int:
-    """Append a column that fits and return its number, or -1 where the table is full.
-
-    Parameters
-    ----------
-    m
-        Master program; changes in place.
-    worker, items, length
-        Worker; int64 (length,) at least: its classes; how many.
-    size, value
-        Total of its sizes; what it is worth, tokens.
-    """
+    """Append a column that fits and return its number, or -1 where the table is full."""
     j = m.counts.columns
     if j >= m.owner.size:
         return -1
@@ -159,11 +95,11 @@ def add_column(m: Master, worker: int, items: Ints, length: int, size: int, valu
 
 
 @kernel
-def best_column(m: Master, W: int, least: float) -> tuple[int, float]:
+def best_column(m: Master, least: float) -> tuple[int, float]:
     """Return the column that gains most per unit at the present prices, and its gain; -1 where none gains `least`."""
-    owner, items, value, place, dual = m.owner, m.items, m.value, m.place, m.dual
+    owner, items, value, place, dual, W = m.owner, m.items, m.value, m.place, m.dual, m.counts.workers
     price = m.rate  # scratch between pivots: the price of every class, 0 where it is not scarce
-    for k in range(price.size):
+    for k in range(m.counts.classes):
         p = place[W + k]
         price[k] = dual[p] if p >= 0 else 0.0
     top, column = least, -1
@@ -180,36 +116,25 @@ def best_column(m: Master, W: int, least: float) -> tuple[int, float]:
 
 
 @kernel
-def best_slack(m: Master, W: int, least: float) -> tuple[int, float]:
+def best_slack(m: Master, least: float) -> tuple[int, float]:
     """Return the position of the tight class row with the most negative price, and its gain; -1 for none."""
     row, dual = m.row, m.dual
     top, position = least, -1
     for p in range(m.counts.tight):
-        if row[p] >= W and -dual[p] > top:
+        if row[p] >= m.counts.workers and -dual[p] > top:
             top, position = -dual[p], p
     return position, top
 
 
 @kernel
-def enter_column(m: Master, j: int, gain: float, W: int, K: int) -> bool:
-    """Bring column j into the basis.
-
-    Parameters
-    ----------
-    m
-        Master program; changes in place.
-    j, gain
-        Column; what it is worth beyond its prices, tokens.
-    W, K
-        Workers and size classes in the master.
-    """
-    size = m.counts.tight
+def enter_column(m: Master, j: int, gain: float) -> bool:
+    """Bring column j into the basis."""
+    size, W = m.counts.tight, m.counts.workers
     step, rate, inverse, place, items = m.step, m.rate, m.inverse, m.place, m.items
     p = place[m.owner[j]]
     for b in range(size):
         step[b] = inverse[b, p]
-    for k in range(K):
-        rate[k] = 0.0
+    rate[: m.counts.classes] = 0.0
     for q in range(items.shape[1]):
         k = items[j, q]
         if k < 0:
@@ -220,46 +145,22 @@ def enter_column(m: Master, j: int, gain: float, W: int, K: int) -> bool:
                 step[b] += inverse[b, p]
         else:
             rate[k] += 1.0
-    return _pivot(m, j, -1, gain, W, K)
+    return _pivot(m, j, -1, gain)
 
 
 @kernel
-def enter_slack(m: Master, p: int, W: int, K: int) -> bool:
-    """Let the tight row at position p become slack (its price is negative).
-
-    Parameters
-    ----------
-    m
-        Master program; changes in place.
-    p
-        Position of the row among the tight ones.
-    W, K
-        Workers and size classes in the master.
-    """
+def enter_slack(m: Master, p: int) -> bool:
+    """Let the tight row at position p become slack (its price is negative)."""
     for b in range(m.counts.tight):
         m.step[b] = m.inverse[b, p]
-    rate = m.rate
-    for k in range(K):
-        rate[k] = 0.0
-    return _pivot(m, -1, p, -m.dual[p], W, K)
+    m.rate[: m.counts.classes] = 0.0
+    return _pivot(m, -1, p, -m.dual[p])
 
 
 @kernel
-def _pivot(m: Master, j: int, p: int, gain: float, W: int, K: int) -> bool:
-    """Move along `step`: column j enters (p = -1), or the slack of the row at position p does (j = -1).
-
-    Parameters
-    ----------
-    m
-        Master program; changes in place.
-    j, p
-        Column that enters, or position of the row whose slack does; the other is -1.
-    gain
-        What enters is worth beyond the prices, tokens.
-    W, K
-        Workers and size classes in the master.
-    """
-    size = m.counts.tight
+def _pivot(m: Master, j: int, p: int, gain: float) -> bool:
+    """Move along `step`: column j enters (p = -1), or the slack of the row at position p does (j = -1)."""
+    size, W, K = m.counts.tight, m.counts.workers, m.counts.classes
     step, rate, level, slack = m.step, m.rate, m.level, m.slack
     items, basic, place = m.items, m.basic, m.place
     Q = items.shape[1]
@@ -295,10 +196,10 @@ def _pivot(m: Master, j: int, p: int, gain: float, W: int, K: int) -> bool:
     if j >= 0 and leaving >= 0:
         replace_column(m, j, leaving, length, gain)
     elif j >= 0:
-        grow(m, j, blocking, length, gain, W)
+        grow(m, j, blocking, length, gain)
     elif leaving >= 0:
-        shrink(m, leaving, p, length, W)
+        shrink(m, leaving, p, length)
     else:
-        replace_row(m, blocking, p, length, W)
+        replace_row(m, blocking, p, length)
         refresh_duals(m)
     return True

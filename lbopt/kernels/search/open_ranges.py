@@ -8,6 +8,7 @@ was needed. The proof is written from it (`lbopt.solvers.exact.closures`), and n
 from lbopt.kernels.arrays import Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
+from lbopt.kernels.search.choices import choices_of
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern, prefix_best
 from lbopt.kernels.search.state import CLOSED, Search, Step
 
@@ -34,17 +35,7 @@ COUNTED, SHOWN_ANEW = 0, -1
 
 @kernel
 def close_in(this: Record, bound: int, reason: int) -> None:
-    """Raise the bound of a range to `bound`, where it is below, and keep the reason.
-
-    Parameters
-    ----------
-    this
-        The range, which changes in place.
-    bound
-        No assignment in the range costs less, tokens.
-    reason
-        Number of the kept prices that say so, from 1 on, or one of the names above.
-    """
+    """Raise the bound of a range to `bound`, where it is below, and keep the reason."""
     if bound > this.bound:
         this.bound, this.reason = bound, reason
 
@@ -67,15 +58,6 @@ def push(search: Search, parent: Record, first: int) -> int:
 
     It keeps the parent's bound, which holds there as well. -1 where there is no room for it. A full list reuses closed
     ranges, which says nothing of their envelopes any more: the proof finds a reason for these by itself.
-
-    Parameters
-    ----------
-    search
-        State of the search; its ranges change in place.
-    parent
-        The range that loses them, which changes in place.
-    first
-        Envelope, tokens.
     """
     at, ranges = search.known.ranges, search.ranges
     if at < ranges.size:
@@ -137,18 +119,15 @@ def cheapest(search: Search) -> int:
 @kernel
 def reached(step: Step, search: Search, M: int) -> int:
     """Return the largest load of at most M that some worker can have, M itself where that is not settled quickly."""
-    v, n, load, slots = step.v, step.n, step.load, step.slots
-    best, out = search.best, search.leaf
-    prefix_best(v.size, v, n, best)
+    v, n, load = step.v, step.n, step.load
+    prefix_best(v.size, v, n, search.best)
+    choices = choices_of(step, search, v, n, search.best, step.sums, 1)
     top = step.heaviest
     for w in range(load.size):
         if used_up(search.known):
             return M
         margin = M - load[w]
-        value, bound = best_pattern(
-            *(margin, slots[w], 1, margin, margin, BRANCHES, v, v, n, best, step.sums, out[w], search.partner),
-            *(0, 0, best, best, search.known),
-        )
+        value, bound = best_pattern(choices, step.slots[w], margin, margin, margin, BRANCHES, search.leaf[w])
         if bound >= 0:
             top = max(top, load[w] + (value if value == bound else margin))
     return top

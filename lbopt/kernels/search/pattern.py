@@ -13,10 +13,10 @@ best profits.
 Source: the pricing problem of the Dantzig-Wolfe reformulation of BF-IO (IO) at H = 0 for a fixed envelope.
 """
 
-from lbopt.kernels.arrays import Ints, Record
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
-from lbopt.kernels.search.state import NONE
+from lbopt.kernels.search.state import NONE, Choices
 
 #: Branches after which the search for a pattern of three or more gives up; its ceiling is then the bound. A scan for
 #: the best pair counts as SCAN of them.
@@ -29,17 +29,7 @@ _LOOK, _UNIT = 1 << 14, 1 << 9
 
 @kernel
 def prefix_best(num_classes: int, p: Ints, avail: Ints, best: Ints) -> None:
-    """Set best[k] to the class of most profit among 0..k with requests left (the largest such), -1 for none.
-
-    Parameters
-    ----------
-    num_classes
-        Classes 0..num_classes - 1 count.
-    p, avail
-        int64 (K,): profits, 1/scale tokens; requests left.
-    best
-        int64 (K,), written.
-    """
+    """Set best[k] to the class of most profit among 0..k with requests left (the largest such), -1 for none."""
     top = -1
     for k in range(num_classes):
         if avail[k] > 0 and (top < 0 or p[k] >= p[top]):
@@ -61,40 +51,14 @@ def last_fitting(v: Ints, margin: int) -> int:
 
 
 @kernel
-def best_pair(
-    margin: int,
-    last: int,
-    left: int,
-    least: int,
-    ceiling: int,
-    v: Ints,
-    p: Ints,
-    avail: Ints,
-    best: Ints,
-    out: Ints,
-    at: int,
-) -> int:
+def best_pair(c: Choices, margin: int, last: int, left: int, least: int, ceiling: int, out: Ints, at: int) -> int:
     """Write the best pair among classes 0..last (`left` requests of class `last`) to out[at:at+2]; return its profit.
 
     Only a pair of more than `least` counts, -2**62 where there is none; ends early once `ceiling` is reached. The
     larger class comes down from the top, its partner's limit goes up, until twice the best profit below is not enough:
     mostly at half the margin.
-
-    Parameters
-    ----------
-    margin
-        Tokens that the pair may take.
-    last, left
-        Largest class, and its requests left.
-    least, ceiling
-        Profits, 1/scale tokens: to be exceeded; at which the search ends.
-    v, p, avail
-        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests left.
-    best
-        int64 (K,), from `prefix_best`.
-    out, at
-        int64 (at + 2,) at least, written from place `at`.
     """
+    v, p, avail, best = c.v, c.p, c.n, c.best
     found = least
     j = -1
     for i in range(last, -1, -1):
@@ -139,20 +103,6 @@ def undominated(c: int, p: Ints, avail: Ints, keep: Ints, tops: Ints) -> tuple[i
 
     A class is not needed where smaller classes hold c requests of no less profit: a pattern has c - 1 others, so one
     of these c is free to take its place.
-
-    Parameters
-    ----------
-    c
-        Slots.
-    p, avail
-        int64 (K,): profits, 1/scale tokens; requests left.
-    keep, tops
-        int64 (K,) and (c,) at least, written: the list; the largest profits.
-
-    Returns
-    -------
-    length, ceiling
-        Length of the list, and the sum of the c largest profits (-2**62 where there are fewer requests).
     """
     size = 0
     length = 0
@@ -180,168 +130,84 @@ def undominated(c: int, p: Ints, avail: Ints, keep: Ints, tops: Ints) -> tuple[i
 
 
 @kernel
-def best_pattern(
-    margin: int,
-    c: int,
-    scale: int,
-    full: int,
-    tops: int,
-    limit: int,
-    v: Ints,
-    p: Ints,
-    avail: Ints,
-    best: Ints,
-    sums: Ints,
-    out: Ints,
-    pair: Ints,
-    tables: int,
-    grain: int,
-    pairs: Ints,
-    triples: Ints,
-    known: Record,
-) -> tuple[int, int]:
-    """Find the pattern of most profit for `c` slots and `margin` tokens; write its classes to out[:c].
+def best_pattern(c: Choices, slots: int, margin: int, full: int, tops: int, limit: int, out: Ints) -> tuple[int, int]:
+    """Find the pattern of most profit for so many slots and `margin` tokens; write its classes to out[:slots].
 
-    Parameters
-    ----------
-    full, tops
-        Upper bounds on the profit: what a margin filled to the last token is worth, and the c largest profits.
-    limit
-        Branches after which the search for three or more gives up.
-    best, sums
-        From `prefix_best` and `smallest_sums` for the same `avail`.
-    pair
-        Scratch, two entries.
-    tables, grain, pairs, triples
-        How many tables there are (0, 1, 2): pairs[r >> grain] and triples[r >> grain] bound the profit of two and of
-        three requests with a total of at most r. They end branches early, and with them a pattern that reaches `tops`
-        is looked for first.
-    known
-        Has the deadline, beyond which the search gives up, and the work booked, which grows: see `used_up`.
+    `full` and `tops` bound the profit: what a margin filled to the last token is worth, and the largest profits. After
+    `limit` branches the search for three or more gives up. A table of pairs ends branches early; with one, a pattern
+    that reaches the bound is looked for first. Places from out[slots] on are scratch.
 
     Returns
     -------
     value, bound
         The profit found (-2**62 where no pattern fits), and what no pattern exceeds; equal where the search ended.
     """
-    if sums[c] < 0 or sums[c] > margin:
+    if c.sums[slots] < 0 or c.sums[slots] > margin:
         return NONE, NONE
-    fitting = last_fitting(v, margin - sums[c - 1])
-    if c == 1:
-        out[0] = best[fitting]
-        return p[best[fitting]], p[best[fitting]]
+    fitting = last_fitting(c.v, margin - c.sums[slots - 1])
+    if slots == 1:
+        out[0] = c.best[fitting]
+        return c.p[out[0]], c.p[out[0]]
     ceiling = min(full, tops)
-    if c == 2:
-        value = best_pair(margin, fitting, avail[fitting], NONE, ceiling, v, p, avail, best, out, 0)
+    if slots == 2:
+        value = best_pair(c, margin, fitting, c.n[fitting], NONE, ceiling, out, 0)
         return value, value
-    if tables > 0:
-        value, _ = _best_of_many(
-            *(margin, c, scale, full, fitting, ceiling, limit, ceiling, v, p, avail, best, sums, out, pair),
-            *(tables, grain, pairs, triples, known),
-        )
+    if c.tables > 0:
+        value, _ = _best_of_many(c, slots, margin, full, ceiling, limit, ceiling, out)
         if value == ceiling:
             return value, value
-    return _best_of_many(
-        *(margin, c, scale, full, fitting, ceiling, limit, NONE + 1, v, p, avail, best, sums, out, pair),
-        *(tables, grain, pairs, triples, known),
-    )
+    return _best_of_many(c, slots, margin, full, ceiling, limit, NONE + 1, out)
 
 
 @kernel
 def _best_of_many(
-    margin: int,
-    c: int,
-    scale: int,
-    full: int,
-    fitting: int,
-    ceiling: int,
-    limit: int,
-    least: int,
-    v: Ints,
-    p: Ints,
-    avail: Ints,
-    best: Ints,
-    sums: Ints,
-    out: Ints,
-    pair: Ints,
-    tables: int,
-    grain: int,
-    pairs: Ints,
-    triples: Ints,
-    known: Record,
+    c: Choices, slots: int, margin: int, full: int, ceiling: int, limit: int, least: int, out: Ints
 ) -> tuple[int, int]:
-    """`best_pattern` for c >= 3: descend over the largest, second largest, ... class until a pair is left.
+    """`best_pattern` for three slots and more: descend over the largest, second largest, ... until a pair is left.
 
-    Patterns of a profit below `least` do not count. out[:c] holds the branch while the search goes on at out[c:2c],
-    which is where the best pattern is kept.
-
-    Parameters
-    ----------
-    margin, c, scale
-        Tokens that the pattern may take; slots; units of a price in a token.
-    full, ceiling
-        Upper bounds on the profit, 1/scale tokens.
-    fitting
-        Largest class that fits.
-    limit, least
-        Branches after which the search gives up; least profit that counts, 1/scale tokens.
-    v, p, avail
-        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests left (changed and put back).
-    best, sums
-        int64 (K,) and (c + 1,) at least, from `prefix_best` and `smallest_sums`.
-    out, pair
-        int64 (2 c,) and (2,) at least, written.
-    tables, grain, pairs, triples, known
-        As in `best_pattern`.
+    Patterns of a profit below `least` do not count. out[:slots] holds the branch while the search goes on at
+    out[slots:2 slots], which is where the best pattern is kept. The numbers left in c.n change, and are put back.
     """
-    found = least - 1
-    branches = scanned = 0
-    depth = 0
-    room = margin
-    profit = 0
-    exhausted = False
-    top = fitting  # the largest class still to be tried at this depth
+    v, p, avail, best, sums, pair = c.v, c.p, c.n, c.best, c.sums, c.pair
+    found, room, profit, exhausted = least - 1, margin, 0, False
+    branches = scanned = depth = 0
+    top = last_fitting(v, margin - sums[slots - 1])  # the largest class still to be tried at this depth
     while True:
         k = top
-        rest = c - depth
+        rest = slots - depth
         need = sums[rest - 1]
         while k >= 0 and profit + rest * p[best[k]] > found and (avail[k] == 0 or v[k] + need > room):
             k -= 1
         scanned += top - k + 1
         if scanned >= _LOOK:
-            known.work += scanned // _UNIT
+            c.known.work += scanned // _UNIT
             scanned = 0
-            if used_up(known):
+            if used_up(c.known):
                 branches = max(branches, limit)
         if k >= 0 and profit + rest * p[best[k]] > found:
-            if tables > 0 and rest <= 2 + tables:
-                others = pairs[(room - v[k]) >> grain] if rest == 3 else triples[(room - v[k]) >> grain]
-                if profit + p[k] + others <= found:
-                    top = k - 1
-                    branches += 1
-                    if branches < limit:
-                        continue
-                    break
-            if depth < c - 3:
+            top = k - 1
+            branches += 1
+            if 3 <= rest <= 2 + c.tables and profit + p[k] + _of_others(c, rest, room - v[k]) <= found:
+                if branches < limit:
+                    continue
+                break
+            if rest > 3:
                 out[depth] = k
                 avail[k] -= 1
                 room -= v[k]
                 profit += p[k]
                 depth += 1
                 top = k
-                branches += 1
                 continue
-            top = k - 1
-            branches += 1
-            if full - scale * (margin - room + v[k]) + profit + p[k] <= found and branches < limit:
+            if full - c.scale * (margin - room + v[k]) + profit + p[k] <= found and branches < limit:
                 continue  # even a margin filled to the last token with unpriced requests would not be better
             sofar = profit + p[k]
-            value = best_pair(room - v[k], k, avail[k] - 1, found - sofar, ceiling - sofar, v, p, avail, best, pair, 0)
+            value = best_pair(c, room - v[k], k, avail[k] - 1, found - sofar, ceiling - sofar, pair, 0)
             if value > NONE:
                 found = sofar + value
                 for j in range(depth):
-                    out[c + j] = out[j]
-                out[c + depth], out[2 * c - 2], out[2 * c - 1] = k, pair[0], pair[1]
+                    out[slots + j] = out[j]
+                out[slots + depth], out[2 * slots - 2], out[2 * slots - 1] = k, pair[0], pair[1]
             branches += SCAN
             scanned += k
             if found >= ceiling or branches >= limit:
@@ -362,6 +228,11 @@ def _best_of_many(
         avail[out[j]] += 1
     if found < least:
         return NONE, NONE if exhausted and least == NONE + 1 else ceiling
-    for j in range(c):
-        out[j] = out[c + j]
+    out[:slots] = out[slots : 2 * slots]
     return found, found if exhausted or found >= ceiling else ceiling
+
+
+@kernel
+def _of_others(c: Choices, rest: int, room: int) -> int:
+    """Return what the others of `rest` requests, three or four, are worth at most in so many tokens."""
+    return c.pairs[room >> c.grain] if rest == 3 else c.triples[room >> c.grain]

@@ -1,12 +1,12 @@
-"""A tree of placements at one envelope: which worker takes a request of a class, or that nobody does.
+"""A tree of placements at one envelope: which worker takes a request of a class, or that none does.
 
 For a narrow range of envelopes a..b the tree is one at b, whose target is that of a. An assignment that reaches the
 target without being better ends such a tree: the range has to be halved.
 
-Every node is bounded by its own master program (`placed_columns`). Where its optimum is fractional, one request of a
-fractional class is placed in all ways that the node's prices do not refute (`placement`). The open node with the best
-bound is next, the deepest and then the newest among equals, so the tree dives towards assignments while the bound
-holds and turns back as soon as it does not. Large requests come first: few workers have room for them.
+Every node is bounded by the master program along its path (`columns`). Where its optimum is fractional, one request of
+a fractional class is placed in all ways that the node's prices do not refute (`branching`). The open node with the best
+bound is next, the deepest and then the newest among equals, so the tree dives towards assignments while the bound holds
+and turns back as soon as it does not. Large requests come first: few workers have room for them.
 
 Whether it ends or is cut off, the best bound of an open node bounds the envelope.
 """
@@ -14,24 +14,21 @@ Whether it ends or is cut off, the best bound of an open node bounds the envelop
 import numpy as np
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.keeping import offer, place_in_bank, recall
-from lbopt.kernels.search.master import reset_master
+from lbopt.kernels.search.branching import CANDIDATES, fractional_classes, losses, parts
+from lbopt.kernels.search.columns import begin_columns, bonus_of, generate_columns
+from lbopt.kernels.search.keeping import improve, offer, place_in_bank, recall
+from lbopt.kernels.search.master import drop_columns, reset_master
 from lbopt.kernels.search.open_ranges import SHOWN_ANEW, close_in
-from lbopt.kernels.search.placed import place
-from lbopt.kernels.search.placed_columns import DONE, SPOILT, bound_node, compose, what_is_left
-from lbopt.kernels.search.placed_whole import take_whole
-from lbopt.kernels.search.placement import CANDIDATES, fractional_classes, losses, parts
+from lbopt.kernels.search.path import compose, follow, value_columns, what_is_left
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.state import EXACT, NONE, ROOT, WAITS, Master, Masters, Search, Step, Tree
-
-#: Microseconds, about, after which a node is left for a look at the clock.
-AT_ONCE = 8_000
-
-#: Pivots at one node after which rounding is thought to have spoilt the master.
-MOST_AT_ONE = 5_000
+from lbopt.kernels.search.state import EXACT, NONE, ROOT, SPOILT, WAITS, Master, Masters, Search, Step, Tree
 
 #: Pivots after which the master is begun anew, to be rid of rounding.
 MOST_PIVOTS = 20_000
+
+#: Columns of each worker from which those that are not basic are forgotten; how often a node is begun anew where
+#: rounding has spoilt the master.
+CROWDED, MOST_SPOILT = 10, 2
 
 #: While the bound is further from the best assignment than this (tokens), of so many nodes so many are the newest
 #: instead of the best: they dive for assignments.
@@ -52,19 +49,7 @@ _FREE = -1
 
 @kernel
 def _add_node(tree: Tree, i: int, parent: int, k: int, place: int, reach: int) -> None:
-    """Append an open node to the tree of range i; where there is no room for it, its parent is open again.
-
-    Parameters
-    ----------
-    tree
-        Changes in place.
-    i, parent
-        Range, and node above, -1 for none.
-    k, place
-        Class placed; worker, WAITS or ROOT.
-    reach
-        Tokens that are not ruled out.
-    """
+    """Append an open node to the tree of range i; where there is no room for it, its parent is open again."""
     state, nodes = tree.state, tree.nodes
     if state.used < nodes.size:
         at = state.used
@@ -149,153 +134,143 @@ def _target(step: Step, search: Search, M: int) -> int:
 def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
     """Bound one node of the tree at the envelope of range i and branch on it; False where no open node is left.
 
-    In a range of several envelopes it also stops, with state.found at the target or above, where an assignment is no
-    better than the best one and still not excluded.
-
-    Parameters
-    ----------
-    step, search, masters
-        The decision; the state of the search, the master programs and the trees, which change in place.
-    i
-        Open range, a single envelope or a narrow one, in search.ranges; its bound changes in place.
+    Where the work reaches known.stop, the next call goes on with the node. In a range of several envelopes it also
+    stops, with state.found at the target or above, where an assignment is no better than the best one and still not
+    excluded.
     """
-    tree, m, this, known = masters.tree, masters.whole, search.ranges[i], search.known
+    tree, m, this, found = masters.tree, masters.whole, search.ranges[i], search.pricing
     state, nodes = tree.state, tree.nodes
-    M, least, scale = this.last, this.first, step.scale
-    target = _target(step, search, least)
+    M, first, scale = this.last, this.first, step.scale
+    target = _target(step, search, first)
     state.closed = -1
     if this.planted == 0:
         return False  # without a root, no open node says nothing
-    j = next_node(tree, i)
-    if j < 0 or nodes[j].reach < target:
-        close_in(this, known.cost, SHOWN_ANEW)
-        return False
-    close_in(this, step.workers * least - step.total - nodes[j].reach, SHOWN_ANEW)
-    if state.current >= 0 and nodes[state.current].reach >= target:
-        j = state.current
-    else:
-        state.pivots = 0
+    if state.current < 0:
+        j = next_node(tree, i)
+        if j < 0 or nodes[j].reach < target:
+            close_in(this, search.known.cost, SHOWN_ANEW)
+            return False
+        close_in(this, step.workers * first - step.total - nodes[j].reach, SHOWN_ANEW)
         state.turn += 1
         if nodes[j].reach - target > DISTANT and state.turn % PERIOD >= PERIOD - DIVING:
             j = _newest(tree, i, target)
-    anew = known.warm == 0 or m.counts.pivots > MOST_PIVOTS
-    if anew:
-        reset_master(m, step.n, step.load.size, 2.0 * M + 1.0)
-        known.warm = 1
-        recall(step, search, place_in_bank(search, known.prices - 1))
-    before = m.counts.pivots
-    place(step, tree, j)
-    scaled, ending, work = bound_node(step, search, m, tree, M, target, anew, AT_ONCE)
-    known.work += work
-    if ending != DONE and state.pivots < 2 * MOST_AT_ONE:  # go on with it when the clock has been looked at
-        state.pivots += m.counts.pivots - before
-        if ending == SPOILT or state.pivots > MOST_AT_ONE:
-            known.warm = 0
-            state.pivots += MOST_AT_ONE
-        nodes[j].reach = min(nodes[j].reach, scaled // scale)
-        state.current = j
+        _enter(step, search, masters, j, M)
+    j = state.current
+    if not generate_columns(step, search, m, M, target - 1, search.known.stop):
         return True
-    state.current, state.closed, state.chosen = -1, j, -1
-    reach = min(nodes[j].reach, scaled // scale) if scaled != NONE else _SHUT
+    state.current = -1
+    reach = min(nodes[j].reach, found.lowest // scale) if found.lowest != NONE else _SHUT
+    if found.top >= 0:
+        state.found = max(state.found, found.top)
+        improve(step, search, search.spare, M, found.top, 20)
+    if found.ended == SPOILT and state.spoilt < MOST_SPOILT:  # once more, with a new master
+        search.known.warm = 0
+        state.spoilt += 1
+        nodes[j].reach = reach
+        return True
+    state.spoilt, state.closed, state.chosen = 0, j, -1
     nodes[j].reach = _SHUT
-    if reach >= _target(step, search, least):
-        if least < M and state.found >= _target(step, search, least):
+    if reach >= _target(step, search, first):
+        if first < M and state.found >= _target(step, search, first):
             nodes[j].reach = reach
             return True
-        _branch(step, search, m, tree, j, least, M, reach)
+        _branch(step, search, m, tree, j, i, reach)
     return True
 
 
 @kernel
-def undecided(step: Step, search: Search, tree: Tree, i: int) -> bool:
-    """Whether the tree of range i came to an assignment that only half of the range can exclude.
+def _enter(step: Step, search: Search, masters: Masters, j: int, M: int) -> None:
+    """Let the column generation of node j begin."""
+    known, m = search.known, masters.whole
+    cold = known.warm == 0 or m.counts.pivots > MOST_PIVOTS
+    if cold:
+        reset_master(m, step.n, step.load.size, 2.0 * M + 1.0)
+        known.warm = 1
+        recall(step, search, place_in_bank(search, known.prices - 1))
+    elif m.counts.columns > CROWDED * step.load.size:
+        drop_columns(m)
+    follow(step, search.path, masters.tree, j)
+    value_columns(m, step, search.path, M, bonus_of(step))
+    begin_columns(search, cold)
+    masters.tree.state.current = j
 
-    Parameters
-    ----------
-    step, search
-        The decision; the state of the search.
-    tree, i
-        Tree, and the range that it is for.
-    """
+
+@kernel
+def undecided(step: Step, search: Search, tree: Tree, i: int) -> bool:
+    """Whether the tree of range i came to an assignment that only half of the range can exclude."""
     this = search.ranges[i]
     return this.first < this.last and tree.state.found >= _target(step, search, this.first)
 
 
 @kernel
-def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, lowest: int, M: int, above: int) -> None:
+def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, i: int, above: int) -> None:
     """Place a request of the class that has fewest ways left; add a node for each way. None reaches beyond `above`.
 
-    Parameters
-    ----------
-    step, search, m, tree
-        The decision; the state of the search, the master program and the tree, which change in place.
-    j
-        Node, whose path `place` set.
-    lowest, M
-        First and last envelope of the range.
-    above
-        Tokens that no node below it exceeds.
+    The path in use is that to node j of range i; `above` says how many tokens no node below it exceeds.
     """
-    W, K, scale = step.load.size, step.v.size, step.scale
-    size = tree.state.workers
+    W, K, scale, path, state = step.load.size, step.v.size, step.scale, search.path, tree.state
+    first, M, size = search.ranges[i].first, search.ranges[i].last, path.state.workers
     classes = np.zeros(K, dtype=np.int64)
-    count = fractional_classes(m, step, tree, classes)
-    if count == 0:
-        tree.state.found = max(tree.state.found, take_whole(step, search, m, tree, M))
-    target = _target(step, search, lowest)
-    for k in range(K):
-        search.price[k] = search.best_price[k]
-    scaled = evaluate(what_is_left(step, tree), search, M, EXACT) + scale * tree.state.tokens
+    count = fractional_classes(m, step, path, classes)
+    target = _target(step, search, first)
+    search.price[:K] = search.best_price[:K]
+    scaled = evaluate(what_is_left(step, path), search, M, EXACT) + scale * path.state.tokens
     if scaled // scale < target:
         return
-    if lowest < M and tree.state.found >= target:
+    if first < M and state.found >= target:
         tree.nodes[j].reach = min(above, scaled // scale)
         return
     if count <= 0:  # rounding has spoilt the master: any class leads on
         count = 0
         for k in range(K - 1, -1, -1):
-            if tree.left[k] > 0 and count == 0:
+            if path.left[k] > 0 and count == 0:
                 classes[0] = k
                 count = 1
     tree.bound[:size] = search.bound[:size]
-    lost, fewest, chosen, nobody = np.zeros(W, dtype=np.int64), 1 << 62, -1, 0
+    lost, fewest, chosen = np.zeros(W, dtype=np.int64), 1 << 62, -1
     for c in range(min(count, CANDIDATES)):
         k = classes[c]
         waiting = losses(step, search, tree, M, k, lost)
-        ways = 3 * (tree.left[k] - 1)  # with several requests of a class, the ways overlap
+        ways = 3 * (path.left[k] - 1)  # with several requests of a class, the ways overlap
         for r in range(size):
             ways += (scaled - lost[r]) // scale >= target
         ways += (scaled - waiting) // scale >= target
         if ways < fewest:
-            fewest, chosen, nobody = ways, k, waiting
-            tree.lost[:size] = lost[:size]
+            fewest, chosen = ways, k
+            tree.lost[:size], tree.lost[size] = lost[:size], waiting
     if chosen < 0:  # nothing is left to be placed: the path is an assignment
-        compose(step, tree, search.leaf, search.spare)
-        tree.state.found = max(tree.state.found, tree.state.tokens)
-        offer(step, search, search.spare, tree.state.tokens)
-        if lowest < M and tree.state.found >= _target(step, search, lowest):
+        compose(step, path, search.leaf, search.spare)
+        state.found = max(state.found, path.state.tokens)
+        offer(step, search, search.spare, path.state.tokens)
+        if first < M and state.found >= _target(step, search, first):
             tree.nodes[j].reach = min(above, scaled // scale)
         return
-    tree.state.chosen = chosen
-    part = np.zeros(W)
+    state.chosen = chosen
+    _add_ways(step, search, m, tree, j, scaled, above, target)
+
+
+@kernel
+def _add_ways(step: Step, search: Search, m: Master, tree: Tree, j: int, scaled: int, above: int, target: int) -> None:
+    """Add a node for each way of the class chosen. That of which the master takes most is the newest, and so on."""
+    path, scale, size, chosen = search.path, step.scale, search.path.state.workers, tree.state.chosen
+    part = np.zeros(step.load.size)
     parts(m, chosen, part)
-    # The way that the master takes most of is the newest node, and the next one among equals.
     done = np.zeros(size + 1, dtype=np.int64)
     share = np.zeros(size + 1)
     taken = 0.0
     for r in range(size):
-        share[r] = part[tree.who[r]]
+        share[r] = part[path.who[r]]
         taken += share[r]
-    share[size] = tree.left[chosen] - taken
+    share[size] = path.left[chosen] - taken
     for _ in range(size + 1):
         least = -1
         for r in range(size + 1):
             if done[r] == 0 and (least < 0 or share[r] < share[least]):
                 least = r
         done[least] = 1
-        reach = min(above, (scaled - (tree.lost[least] if least < size else nobody)) // scale)
+        reach = min(above, (scaled - tree.lost[least]) // scale)
         if reach >= target:
-            _add_node(tree, tree.state.range, j, chosen, tree.who[least] if least < size else WAITS, reach)
+            _add_node(tree, tree.state.range, j, chosen, path.who[least] if least < size else WAITS, reach)
 
 
 @kernel
@@ -303,15 +278,6 @@ def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int) -
     """Grow the tree at the envelope of range i by `nodes` nodes; one of them a call, as long as it returns PENDING.
 
     Returns PENDING, ENDED, SPLIT or NO_ROOM.
-
-    Parameters
-    ----------
-    step, search, masters
-        The decision; the state of the search, the master programs and the trees, which change in place.
-    i
-        Open range, a single envelope or a narrow one, in search.ranges; its bound changes in place.
-    nodes
-        Nodes to bound.
     """
     tree, state, this = masters.tree, masters.tree.state, search.ranges[i]
     if state.left == 0:
@@ -329,7 +295,8 @@ def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int) -
     if more and undecided(step, search, tree, i):
         state.left = 0
         return SPLIT
-    state.left -= 1
+    if state.current < 0:  # else the node goes on
+        state.left -= 1
     if more and state.left > 0:
         return PENDING
     state.left = 0

@@ -11,7 +11,7 @@ Source: Lagrangian bound of BF-IO (IO) at H = 0 with the rows "a request is admi
 
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
-from lbopt.kernels.search.choices import make_list, prepare
+from lbopt.kernels.search.choices import listed_choices, make_list, prepare
 from lbopt.kernels.search.exact_profits import settle
 from lbopt.kernels.search.pattern import BRANCHES, SCAN, best_pattern, last_fitting
 from lbopt.kernels.search.state import EXACT, GLANCE, NONE, QUICK, ROUGH, Search, Step
@@ -26,18 +26,9 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
     effort of GLANCE does not look for patterns of three and more requests, ROUGH looks briefly, QUICK leaves some of
     their bounds above their values; EXACT does not, as long as memory lasts. Beyond the deadline all that is left is a
     glance, whose bounds hold too.
-
-    Parameters
-    ----------
-    step, search
-        The decision; the state of the search, whose values, bounds, patterns and lists change in place.
-    M
-        Envelope, tokens.
-    effort
-        GLANCE, ROUGH, QUICK or EXACT.
     """
     load, slots, sums, scale = step.load, step.slots, step.sums, step.scale
-    value, bound, pattern, scratch = search.value, search.bound, search.pattern, search.partner
+    value, bound, pattern = search.value, search.bound, search.pattern
     total, lowest = prepare(step, search)
     first = 0
     while first < load.size:  # a group of workers with equally many slots
@@ -45,26 +36,22 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
         last = first
         while last < load.size and slots[last] == c:
             last += 1
-        length = make_list(step, search, c)
-        v, p, n = search.list_size[c, :length], search.list_profit[c, :length], search.list_count[c, :length]
-        classes, best, ceiling = search.list_class[c, :length], search.list_best[c, :length], search.lists[c].ceiling
+        make_list(step, search, c)
+        choices, classes, ceiling = listed_choices(step, search, c, 0), search.list_class[c], search.lists[c].ceiling
         limit = SCAN * 8 if c <= 4 else SCAN * 60 if c <= 6 else BRANCHES
         loose = 0
         for w in range(first, last):
             margin = M - load[w]
             full = scale * margin - c * lowest
             if c == 1 and 0 <= sums[c] <= margin:  # -1: nobody is left
-                k = best[last_fitting(v, margin)]
-                value[w] = bound[w] = p[k]
+                k = choices.best[last_fitting(choices.v, margin)]
+                value[w] = bound[w] = choices.p[k]
                 pattern[w, 0] = k
                 continue
             if c > 2 and margin >= sums[c] and (effort == GLANCE or used_up(search.known)):
                 value[w], bound[w] = NONE, min(full, ceiling)
                 continue
-            value[w], bound[w] = best_pattern(
-                *(margin, c, scale, full, ceiling, limit, v, p, n, best, sums, pattern[w], scratch),
-                *(0, 0, scratch, scratch, search.known),
-            )
+            value[w], bound[w] = best_pattern(choices, c, margin, full, ceiling, limit, pattern[w])
             if bound[w] == NONE:
                 return NONE
             if value[w] < bound[w]:

@@ -1,29 +1,43 @@
 """The prices of a range of envelopes: the newest, a first threshold, those of few workers, a master program and a dive.
 
 Each bounds the range by an exact evaluation, and `close_in` keeps which prices did.
+
+A worker of three and more slots finds a pattern that fills its margin to the last token nearly whatever the prices are.
+One of one or two slots does not: what it loses depends on who else wants the few requests that would fit. So where most
+workers have three slots and more, the prices that matter are those of a master program of the others alone, which is
+small: it takes less than a millisecond where that of all workers takes a second, most of it spent among patterns that
+are equally good. Any prices bound the tokens of all workers (`prices.evaluate`), so nothing has to be shown of them. An
+assignment is made in the same order. A dive serves the workers of few slots at their optimum, the others share what is
+left evenly, and their slack wanders between them until it is used up (`exchange`).
 """
 
+import numpy as np
+
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.column_generation import NO_BOUND, begin_columns, generate_columns
-from lbopt.kernels.search.dive import UNFINISHED, begin_dive, dive
-from lbopt.kernels.search.few_slots import price_few
-from lbopt.kernels.search.fill import fill
-from lbopt.kernels.search.keeping import improve, keep_prices, place_in_bank, recall
-from lbopt.kernels.search.master import copy_master, drop_columns, move_envelope, reset_master
+from lbopt.kernels.deadline import used_up
+from lbopt.kernels.search.columns import AT_ONCE, NO_BOUND, begin_columns, bonus_of, generate_columns
+from lbopt.kernels.search.dive import UNFINISHED, dive
+from lbopt.kernels.search.exchange import exchange
+from lbopt.kernels.search.fill import fill, fill_evenly
+from lbopt.kernels.search.keeping import improve, keep_prices, offer, place_in_bank, recall
+from lbopt.kernels.search.master import drop_columns, reset_master
 from lbopt.kernels.search.open_ranges import SHOWN_ANEW, close_in, lowest_cost, narrow
+from lbopt.kernels.search.path import clear_path, leave, value_columns
 from lbopt.kernels.search.prices import evaluate, threshold_prices
 from lbopt.kernels.search.state import (
     CLOSED,
     COLUMNS,
-    DIVE,
+    CONVERGED,
     GLANCE,
     IDLE,
     NONE,
     QUICK,
     ROUGH,
+    SETTLE,
     Masters,
     Search,
     Step,
+    part,
 )
 
 #: Pivots after which a master is begun anew, to be rid of rounding.
@@ -31,6 +45,9 @@ MOST_PIVOTS = 20_000
 
 #: Envelopes this near to each other (tokens) share most columns.
 NEAR = 2
+
+#: Looks of each of the workers of many slots at an exchange, and where little is missing.
+_LOOKS, _LAST_LOOKS = 20, 200
 
 
 @kernel
@@ -71,22 +88,14 @@ def first_prices(step: Step, search: Search, i: int) -> None:
     known.aim = min(this.bound, known.cost)
     this.priced = known.prices
     recall(step, search, place_in_bank(search, known.prices - 1))
-    reached = fill(step, search, M, search.leaf)
-    if reached >= 0:
-        improve(step, search, search.leaf, M, reached, 40)
+    tokens = fill(step, search, M, search.leaf)
+    if tokens >= 0:
+        improve(step, search, search.leaf, M, tokens, 40)
 
 
 @kernel
 def price_by_few(step: Step, search: Search, masters: Masters, i: int, few: int) -> None:
-    """Price the envelope of range i by its `few` workers of few slots, and keep the assignment that this leads to.
-
-    Parameters
-    ----------
-    step, search, masters
-        The decision; the state of the search, the master programs and the trees, which change in place.
-    i, few
-        Open range, a single envelope or a narrow one, in search.ranges; workers, from `with_few_slots`.
-    """
+    """Price the envelope of range i by its `few` workers of few slots, and keep the assignment that this leads to."""
     this, known = search.ranges[i], search.known
     tokens = price_few(step, search, masters, this.last, few)
     if tokens == NONE:
@@ -99,36 +108,23 @@ def price_by_few(step: Step, search: Search, masters: Masters, i: int, few: int)
 
 @kernel
 def best_prices(step: Step, search: Search, masters: Masters, i: int) -> bool:
-    """Solve the master program at the envelope of range i, then dive from its optimum; return whether that ended.
-
-    Parameters
-    ----------
-    step, search, masters
-        The decision; the state of the search, the master programs and the trees, which change in place.
-    i
-        Open range, a single envelope or a narrow one, in search.ranges; its bound changes in place.
-    """
-    this, known = search.ranges[i], search.known
-    pricing, found = search.pricing.state, search.pricing.generation
-    G, total, M, W = step.workers, step.total, this.last, step.load.size
-    m = masters.whole
-    base = G * this.first - total
-    if pricing.phase == IDLE:
+    """Solve the master program at the envelope of range i, then dive from its optimum; return whether that ended."""
+    this, known, found = search.ranges[i], search.known, search.pricing
+    M, W, m = this.last, step.load.size, masters.whole
+    base = step.workers * this.first - step.total
+    if found.phase == IDLE:
         if known.warm == 0 or m.counts.pivots > MOST_PIVOTS:
             reset_master(m, step.n, W, 2.0 * M + 1.0)
             known.warm = 1
-        else:
-            if abs(M - search.bank_at[place_in_bank(search, known.prices - 1)]) > NEAR:
-                drop_columns(m)  # most of them are in the way there
-            move_envelope(m, step.load, M, 2.0 * M + 1.0)
-        pricing.phase, pricing.range, pricing.before = COLUMNS, i, m.counts.pivots
-        recall(step, search, place_in_bank(search, known.prices - 1))
-        begin_columns(search)
-    if pricing.phase == COLUMNS:
-        if not generate_columns(step, search, m, M, max(base - known.cost, step.least - 1), 300, known.stop):
+        elif abs(M - search.bank_at[place_in_bank(search, known.prices - 1)]) > NEAR:
+            drop_columns(m)  # most of them are in the way there
+        _begin_at(step, search, masters, M)
+        found.phase, found.range, found.begun = COLUMNS, i, m.counts.pivots
+    if found.phase == COLUMNS:
+        if not generate_columns(step, search, m, M, max(base - known.cost, step.least - 1), known.stop):
             return False
-        pricing.phase = IDLE
-        work = 10 + (m.counts.pivots - pricing.before) * (W + m.counts.tight) ** 2 // 1000
+        found.phase = IDLE
+        work = 10 + (m.counts.pivots - found.begun) * (W + m.counts.tight) ** 2 // 1000
         known.work += 10
         known.patience = (known.patience + work // (4 * (5 + W // 3))) // 2
         if found.lowest != NO_BOUND:  # else the deadline passed before the first prices
@@ -138,20 +134,90 @@ def best_prices(step: Step, search: Search, masters: Masters, i: int) -> bool:
             this.priced = known.prices
         if found.top >= 0:
             improve(step, search, search.spare, M, found.top, 100)
-        if found.converged == 0 or this.bound >= known.cost:
+        if found.ended != CONVERGED or this.bound >= known.cost:
             return True
-        recall(step, search, place_in_bank(search, known.prices - 1))
-        copy_master(m, masters.rest, W, step.v.size)
-        begin_dive(step, search)
-        pricing.phase = DIVE
-    top = dive(
-        *(step, search, masters.rest, M, max(base - this.bound, step.least)),
-        *(max(base - known.cost + 1, step.least), search.kept, known.stop),
-    )
+        found.phase = SETTLE
+    filled = found.top
+    least = max(base - known.cost + 1, step.least)
+    top = dive(step, search, m, M, max(base - this.bound, step.least), least, known.stop)
     if top == UNFINISHED:
         return False
-    pricing.phase = IDLE
+    found.phase = IDLE
+    found.top = max(filled, top)
     if top >= 0:
-        found.top = max(found.top, top)
-        improve(step, search, search.kept, M, top, 100)
+        improve(step, search, search.spare, M, top, 100)
     return True
+
+
+@kernel
+def _begin_at(step: Step, search: Search, masters: Masters, M: int) -> None:
+    """Let a column generation begin at envelope M, with nothing placed, at the newest prices."""
+    clear_path(step, search.path)
+    leave(step, search.path)
+    value_columns(masters.whole, step, search.path, M, bonus_of(step))
+    recall(step, search, place_in_bank(search, search.known.prices - 1))
+    begin_columns(search, True)
+
+
+@kernel
+def price_few(step: Step, search: Search, masters: Masters, M: int, few: int) -> int:
+    """Price envelope M by the workers 0..few - 1, keep the prices, and return scale times the bound on all tokens.
+
+    Offers the assignment that this leads to. Returns NONE where nothing fits, NO_BOUND beyond the deadline.
+    """
+    known, scratch, W = search.known, search.exchanging, step.load.size
+    served = _serve(step, search, masters, M, few)
+    if used_up(known):
+        return NO_BOUND
+    if served == NONE:
+        return NONE
+    recall(step, search, place_in_bank(search, known.prices - 1))
+    total = evaluate(step, search, M, QUICK)
+    known.work += 10 + W
+    if total != NONE and served >= 0 and fill_evenly(step, search, M, few, search.kept) >= 0:
+        target = total // step.scale
+        tokens = exchange(step, scratch, known, M, target, _LOOKS * W, few, search.kept)
+        known.work += _LOOKS * W
+        if target - step.workers < tokens < target:  # less is missing than another token of envelope costs
+            tokens = exchange(step, scratch, known, M, target, _LAST_LOOKS * W, few, search.kept)
+            known.work += _LAST_LOOKS * W
+        offer(step, search, search.kept, tokens)
+    return total
+
+
+@kernel
+def _serve(step: Step, search: Search, masters: Masters, M: int, few: int) -> int:
+    """Keep the prices of the workers 0..few - 1, and write an assignment of them to search.kept.
+
+    Returns its tokens, -1 where none was found, NONE where there is none.
+    """
+    found, known, W = search.pricing, search.known, step.load.size
+    search.best_price[: step.v.size] = step.floor
+    if few == 0:
+        keep_prices(step, search, M)
+        return 0
+    rank = np.zeros(few, dtype=np.int64)
+    at = 0
+    for r in range(W):  # the order of filling begins with those of fewest slots
+        if step.rank[r] < few:
+            rank[at] = step.rank[r]
+            at += 1
+    sums = step.sums[: step.slots[few - 1] + 1]
+    sub = part(step, step.n, step.load[:few], step.slots[:few], rank, sums)
+    reset_master(masters.whole, step.n, few, 2.0 * M + 1.0)
+    known.warm = 0  # for all workers it is begun anew
+    clear_path(sub, search.path)
+    leave(sub, search.path)
+    search.price[: step.v.size] = step.floor
+    begin_columns(search, True)
+    generate_columns(sub, search, masters.whole, M, -1, AT_ONCE)
+    if found.lowest == NONE:
+        return NONE
+    keep_prices(step, search, M)
+    if found.ended != CONVERGED or used_up(known):
+        return -1
+    found.phase = SETTLE
+    tokens = dive(sub, search, masters.whole, M, found.lowest // step.scale, 0, AT_ONCE)
+    found.phase = IDLE
+    search.kept[:few, : sums.size - 1] = search.spare[:few, : sums.size - 1]
+    return tokens

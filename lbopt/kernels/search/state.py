@@ -45,24 +45,34 @@ KNOWN = integers(
 #: when it was last evaluated; `times`: how often it was; `reason`: where `bound` comes from, see `open_ranges`.
 RANGE = integers("bound", "first", "last", "beyond", "state", "level", "planted", "priced", "times", "reason")
 
-#: The pricing of one envelope, which can be taken up again. `phase`: IDLE, COLUMNS or DIVE; `range`: priced; `before`:
-#: pivots of the master when that began.
-PRICING = integers("phase", "range", "before")
+#: The pricing of one envelope along a path, which can be taken up again. `phase`: of the pricing of a range, and
+#: `range`: priced; `begun`: pivots of the master when that began; `rounds`: so far; `lowest`: best bound, times scale;
+#: `top`: tokens of the best assignment filled, -1 for none; `effort`: of its evaluations; `pivoting`: 1 where the
+#: restricted program is next; `before`: pivots when that began; `ended`: why, see below; `turns`, `entries`: see
+#: `columns.reoptimise`.
+PRICING = integers(
+    *(
+        "phase",
+        "range",
+        "begun",
+        "rounds",
+        "lowest",
+        "top",
+        "effort",
+        "pivoting",
+        "before",
+        "ended",
+        "turns",
+        "entries",
+    ),
+)
 
-#: A column generation that can be taken up again. `turns`: rounds so far; `lowest`: best bound, times scale; `top`:
-#: tokens of the best assignment filled, -1 for none; `effort`: of its evaluations; `pivoting`: 1 where it was left
-#: within a restricted program; `before`: pivots when that began; `converged`: 1 where the bound cannot fall any more.
-GENERATION = integers("turns", "lowest", "top", "effort", "pivoting", "before", "converged")
+#: Phases of the pricing of a range: its columns, and a dive that prices what is left or settles more workers.
+IDLE, COLUMNS, DIVE, SETTLE = 0, 1, 2, 3
 
-#: Where the pivots of a restricted program stand. `turns`: so far; `entries`: looked at and not booked as work yet.
-PIVOTING = integers("turns", "entries")
-
-#: A dive that can be taken up again. `workers`: left; `tokens`: of those settled; `pivots`: made;
-#: `pricing`: 1 where the columns of those left are being generated.
-DIVING = integers("workers", "tokens", "pivots", "pricing")
-
-#: Phases of the pricing of an envelope.
-IDLE, COLUMNS, DIVE = 0, 1, 2
+#: How a column generation ends: it is cut off; its bound is low enough; it cannot fall any more; rounding has spoilt
+#: the master.
+CUT_OFF, LOW, CONVERGED, SPOILT = 0, 1, 2, 3
 
 #: What the lists of choices were made for. `classes`, `scale`: of the decision; `total`: what all requests cost;
 #: `lowest`: least price; `reach`: tokens that the table of pairs reaches, -1 = not made; `widest`: slots of the list
@@ -72,23 +82,23 @@ LISTED = integers("classes", "scale", "total", "lowest", "reach", "widest", "gra
 #: One list of choices. `length`: classes in it, -1 = not made; `ceiling`: sum of the largest profits.
 LIST = integers("length", "ceiling")
 
-#: Sizes of a master program. `columns`; `artificial`: how many of them, at the front, one for each worker; `tight`:
+#: Sizes of a master program. `workers`, each with an artificial column at the front; `classes`; `columns`; `tight`:
 #: rows; `pivots`: made so far; `entries`: of the inverse that they changed.
-COUNTS = integers("columns", "artificial", "tight", "pivots", "entries")
+COUNTS = integers("workers", "classes", "columns", "tight", "pivots", "entries")
+
+#: What a path leaves. `workers`: with slots left; `tokens`: that it places.
+PATH = integers("workers", "tokens")
 
 #: A node of a tree of placements. `parent`: -1 for none; `size_class`: class placed; `place`: worker, WAITS or ROOT;
 #: `reach`: tokens that are not ruled out, -2**62 = closed; `depth`: placements so far; `range`: whose tree it is of.
 PLACEMENT = integers("parent", "size_class", "place", "reach", "depth", "range")
 
-#: State of the trees. `used`: nodes; `workers`, `tokens`: that the path in use leaves, and places; `left`: nodes that
-#: may still be bounded, 0 = all trees rest; `range`: worked on; `current`: node
-#: being bounded, -1 = none; `pivots`: made for it; `closed`: node closed last, -1 = none; `chosen`: class placed to
-#: close it, -1 where its bound sufficed; `turn`: nodes bounded so far; `found`: tokens of the best assignment filled
-#: for the tree, -1 for none; `free`: 1 + first node that may be used again, 0 for none.
-TREE = integers(
-    *("used", "workers", "tokens", "left", "range", "current", "pivots", "closed", "chosen", "turn"),
-    *("found", "free"),
-)
+#: State of the trees. `used`: nodes; `left`: nodes that may still be bounded, 0 = all trees rest; `range`: worked on;
+#: `current`: node being bounded, -1 = none; `spoilt`: how often rounding has spoilt the master there; `closed`: node
+#: closed last, -1 = none; `chosen`: class placed to close it, -1 where its bound sufficed; `turn`: nodes bounded so
+#: far; `found`: tokens of the best assignment filled for the tree, -1 for none; `free`: 1 + first node that may be used
+#: again, 0 for none.
+TREE = integers("used", "left", "range", "current", "spoilt", "closed", "chosen", "turn", "found", "free")
 
 
 @by_reference
@@ -170,20 +180,37 @@ class Master(NamedTuple):
 
 
 @by_reference
-class Pricing(NamedTuple):
-    """The pricing of one envelope: its columns, then a dive (`column_generation`, `dive`)."""
+class Path(NamedTuple):
+    """Placements that are taken for granted, and what they leave of the decision; see `path`."""
 
-    state: Record  # PRICING
-    generation: Record  # GENERATION
-    pivoting: Record  # PIVOTING
-    diving: Record  # DIVING
-    left: Ints  # (K,) requests that a dive has left
-    who: Ints  # (W,) the workers that it has left, in the order of load and slots
-    place: Ints  # (W,) position of a worker among those, -1 = settled
-    load: Ints  # (W,) of the workers left
-    slots: Ints  # (W,)
+    state: Record  # PATH
+    taken: Ints  # (W, Q) classes placed on each worker
+    placed: Ints  # (W,) how many
+    left: Ints  # (K,) requests that are left
+    who: Ints  # (W,) worker r of those with slots left, ascending in these
+    load: Ints  # (W,) of worker r, with what is placed on it
+    slots: Ints  # (W,) of worker r, those left
     rank: Ints  # (W,) the order of filling
     sums: Ints  # (Q + 1,) totals of the smallest requests left
+    number: Ints  # (W,) scratch
+
+
+@by_reference
+class Choices(NamedTuple):
+    """What a worker chooses from, and scratch of the search for its best pattern."""
+
+    v: Ints  # (K,) sizes, tokens, ascending
+    p: Ints  # (K,) profit of one request, 1/scale tokens
+    n: Ints  # (K,) requests left
+    best: Ints  # (K,) class of most profit up to each class, from `pattern.prefix_best`
+    sums: Ints  # (Q + 1,) totals of the smallest requests left, from `pattern.smallest_sums`
+    pair: Ints  # (2,) scratch
+    pairs: Ints  # [r >> grain]: no less than the profit of two requests with a total of at most r
+    triples: Ints  # and of three
+    known: Record  # deadline, and work booked
+    scale: int  # units of a profit in a token
+    tables: int  # how many of the tables there are: 0, 1, 2
+    grain: int  # logarithm of the tokens of an entry
 
 
 @by_reference
@@ -248,36 +275,27 @@ class Search(NamedTuple):
     pairs: Ints  # (TABLE + 1,) what two requests of at most so many grains are worth
     triples: Ints  # (TABLE + 1,) and three
     waiting: Ints  # (K,) requests that an offered assignment leaves
-    pricing: Pricing
+    pricing: Record  # PRICING
+    path: Path
     filling: Filling
     exchanging: Exchanging
 
 
 @by_reference
 class Tree(NamedTuple):
-    """Trees of placements, see `placement_tree`, and what the path in use leaves of the decision."""
+    """Trees of placements, see `placement_tree`."""
 
     state: Record  # TREE
     nodes: Records  # (.,) PLACEMENT
-    taken: Ints  # (W, Q) classes placed on each worker
-    placed: Ints  # (W,) how many
-    left: Ints  # (K,) requests that are left
-    who: Ints  # (W,) worker r of those with slots left, ascending in these
-    load: Ints  # (W,) of worker r, with what is placed on it
-    slots: Ints  # (W,) of worker r, those left
-    rank: Ints  # (W,) the order of filling
-    sums: Ints  # (Q + 1,) totals of the smallest requests left
-    number: Ints  # (W,) scratch
-    bound: Ints  # (W,) what no profit of worker r exceeds at the node's prices
-    lost: Ints  # (W,) what is lost where worker r takes a request of the class to be placed
+    bound: Ints  # (W,) what no profit of worker r of those left exceeds at the node's prices
+    lost: Ints  # (W + 1,) what is lost where worker r takes a request of the class to be placed, then where all wait
     load_then: Ints  # (W,) loads and slots of workers that have taken one
     slots_then: Ints  # (W,)
 
 
 @by_reference
 class Masters(NamedTuple):
-    """The two master programs and the trees of a search; apart from it, as most kernels need none of their arrays."""
+    """The master program and the trees of a search; apart from it, as most kernels need none of their arrays."""
 
-    whole: Master  # of all workers; stays from one envelope to the next
-    rest: Master  # of the workers that a dive has left
+    whole: Master
     tree: Tree

@@ -117,4 +117,4 @@ def _open_ranges(search: Search, floor: int, last: int, cost: int) -> None:
         width *= 2
         count += 1
     search.known.cost, search.known.ranges, search.known.bound = cost, count, 0
-    search.pricing.state.fill(0)
+    search.pricing.fill(0)

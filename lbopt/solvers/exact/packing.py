@@ -15,7 +15,7 @@ import numpy as np
 from lbopt.kernels.arrays import record
 from lbopt.kernels.deadline import ENDLESS
 from lbopt.kernels.search.exchange import exchange
-from lbopt.kernels.search.pack import pack
+from lbopt.kernels.search.fill import pack
 from lbopt.kernels.search.state import KNOWN, Step
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits

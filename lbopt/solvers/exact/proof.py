@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import CertificateError
-from lbopt.kernels.search.column_generation import AT_ONCE, begin_columns, generate_columns
+from lbopt.kernels.search.columns import AT_ONCE, begin_columns, generate_columns
 from lbopt.kernels.search.master import reset_master
 from lbopt.kernels.search.open_ranges import SPARSE, reached
+from lbopt.kernels.search.path import clear_path, leave
 from lbopt.kernels.search.placement_tree import grow_tree, undecided
 from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.state import EXACT, NONE, WAITS
@@ -187,8 +188,10 @@ class _Writer:
         search, step = self.search, self.step
         search.price[: step.v.size] = self.prices[0] if self.prices else step.floor
         reset_master(self.decision.masters.whole, step.n, step.load.size, 2.0 * M + 1.0)
-        begin_columns(search)
-        generate_columns(step, search, self.decision.masters.whole, M, NONE, 300, AT_ONCE)
+        clear_path(step, search.path)
+        leave(step, search.path)
+        begin_columns(search, True)
+        generate_columns(step, search, self.decision.masters.whole, M, NONE, AT_ONCE)
         self.found_at[len(self.prices)] = M
         self.prices.append(search.best_price[: step.v.size].copy())
 

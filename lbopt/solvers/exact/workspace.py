@@ -9,16 +9,15 @@ from typing import NamedTuple
 import numpy as np
 
 from lbopt.kernels.arrays import Record, record, records
+from lbopt.kernels.search.columns import AT_ONCE
 from lbopt.kernels.search.exchange import OPENED
 from lbopt.kernels.search.placement_tree import NEAR
 from lbopt.kernels.search.state import (
     COUNTS,
-    DIVING,
-    GENERATION,
     KNOWN,
     LIST,
     LISTED,
-    PIVOTING,
+    PATH,
     PLACEMENT,
     PRICING,
     RANGE,
@@ -28,7 +27,7 @@ from lbopt.kernels.search.state import (
     Filling,
     Master,
     Masters,
-    Pricing,
+    Path,
     Search,
     Tree,
 )
@@ -56,7 +55,7 @@ def bytes_needed(problem: StepProblem) -> int:
     tight = W + min(N + 1, W * Q) + 1
     columns = max(_COLUMNS, 16 * W)
     per_worker, per_request = 14 * Q + 42, _PRICES + 17 + 5 * Q
-    return 8 * (2 * tight**2 + 2 * columns * (Q + 4) + W * per_worker + N * per_request + 6 * _BRANCHES)
+    return 8 * (tight**2 + columns * (Q + 4) + W * per_worker + N * per_request + 6 * _BRANCHES)
 
 
 def fits_memory(problem: StepProblem) -> bool:
@@ -81,8 +80,7 @@ def workspace(num_open: int, num_classes: int, most_slots: int) -> tuple[Search,
     if held is None or any(have < want for have, want in zip(held[0], wanted, strict=True)):
         size = tuple(1 << (max(least, want) - 1).bit_length() for least, want in zip(_LEAST, wanted, strict=True))
         search, masters = _allocate(*size)
-        pricing = search.pricing
-        cleared = (search.known, pricing.state, pricing.pivoting, masters.tree.state)
+        cleared = (search.known, search.pricing, masters.tree.state)
         held = ((size[0], size[1], size[2]), search, masters, [_words(state) for state in cleared])
         _ours.held = held
     for words in held[3]:
@@ -134,6 +132,7 @@ def plant_tree(search: Search, masters: Masters, first: int, last: int | None = 
     alone, tree = search.ranges[0], masters.tree
     alone.fill(0)
     alone.first, alone.last, alone.planted = first, first if last is None else last, 1
+    search.known.stop = AT_ONCE
     root = tree.nodes[0]
     root.fill(0)
     root.parent, root.place, root.reach = -1, ROOT, NEAR
@@ -228,18 +227,18 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
         pairs=ints(TABLE + 1),
         triples=ints(TABLE + 1),
         waiting=ints(wide),
-        pricing=Pricing(
-            state=record(PRICING),
-            generation=record(GENERATION),
-            pivoting=record(PIVOTING),
-            diving=record(DIVING),
+        pricing=record(PRICING),
+        path=Path(
+            state=record(PATH),
+            taken=ints(W, Q),
+            placed=ints(W),
             left=ints(K),
             who=ints(W),
-            place=ints(W),
             load=ints(W),
             slots=ints(W),
             rank=ints(W),
             sums=ints(Q + 1),
+            number=ints(W),
         ),
         filling=Filling(left=ints(K), profit=ints(K), best=ints(K), sums=ints(Q + 1)),
         exchanging=exchanging(W, K, Q),
@@ -247,18 +246,9 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
     tree = Tree(
         state=record(TREE),
         nodes=records(_BRANCHES, PLACEMENT),
-        taken=ints(W, Q),
-        placed=ints(W),
-        left=ints(K),
-        who=ints(W),
-        load=ints(W),
-        slots=ints(W),
-        rank=ints(W),
-        sums=ints(Q + 1),
-        number=ints(W),
         bound=ints(W),
-        lost=ints(W),
+        lost=ints(W + 1),
         load_then=ints(W),
         slots_then=ints(W),
     )
-    return search, Masters(whole=master_of(W, K, Q, columns, tight), rest=master_of(W, K, Q, columns, tight), tree=tree)
+    return search, Masters(whole=master_of(W, K, Q, columns, tight), tree=tree)

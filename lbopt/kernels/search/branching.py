@@ -1,21 +1,21 @@
-"""Which class of requests to place next, and what each way to place one of them costs at the prices of a node.
+"""How a tree goes on at a node: which class of requests to place next, and what each way to place one of them costs.
 
 Where the master program is fractional, some class is: what a worker holds of it, summed over its patterns, is no whole
 number. At given prices, worker w with one request of class k is worth at most
 
     (profit of k) + (best of one slot fewer in a margin that is smaller by v_k),
 
-so what is lost against its best pattern is known for all workers from one evaluation, and that nobody takes what is
-left of k loses its prices. What loses more than the target allows needs no node.
+so what is lost against its best pattern is known for all workers from one evaluation, and that none takes what is left
+of k loses its prices. What loses more than the target allows needs no node.
 """
 
 import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.placed_columns import what_is_left
+from lbopt.kernels.search.path import what_is_left
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.state import NONE, QUICK, Master, Search, Step, Tree, part
+from lbopt.kernels.search.state import NONE, QUICK, Master, Path, Search, Step, Tree, part
 
 #: Classes whose placement is tried out before the one with fewest ways is taken.
 CANDIDATES = 6
@@ -27,19 +27,12 @@ _NO_WAY = 1 << 60
 
 
 @kernel
-def fractional_classes(m: Master, step: Step, tree: Tree, classes: Ints) -> int:
+def fractional_classes(m: Master, step: Step, path: Path, classes: Ints) -> int:
     """Write the classes that some worker holds in part to `classes`, largest first; return how many.
 
     Workers with one slot left do not count, unless requests are forced: once the others are whole, serving them is a
     matching, which loses nothing. Neither does a class of which nothing is left: rounding can make it look split, and
-    it cannot be placed again. -1 where the optimum leaves somebody unserved.
-
-    Parameters
-    ----------
-    m, step, tree
-        Master program at its optimum; the decision; the tree, with the path that `place` set.
-    classes
-        int64 (K,), written.
+    it cannot be placed again. -1 where the optimum leaves a worker unserved.
     """
     W, K = step.slots.size, step.v.size
     items, level, basic, owner = m.items, m.level, m.basic, m.owner
@@ -52,7 +45,7 @@ def fractional_classes(m: Master, step: Step, tree: Tree, classes: Ints) -> int:
             head[owner[basic[b]]] = b
     part, split = np.zeros(K), np.zeros(K, dtype=np.int64)
     for w in range(W):
-        if step.slots[w] - tree.placed[w] <= 1 and step.forced == 0:
+        if step.slots[w] - path.placed[w] <= 1 and step.forced == 0:
             continue
         for sweep in range(3):  # add up, compare, clear
             b = head[w]
@@ -71,7 +64,7 @@ def fractional_classes(m: Master, step: Step, tree: Tree, classes: Ints) -> int:
                 b = link[b]
     count = 0
     for k in range(K - 1, -1, -1):
-        if split[k] == 1 and tree.left[k] > 0:
+        if split[k] == 1 and path.left[k] > 0:
             classes[count] = k
             count += 1
     return count
@@ -94,44 +87,35 @@ def parts(m: Master, k: int, part: Floats) -> None:
 @kernel
 def losses(step: Step, search: Search, tree: Tree, M: int, k: int, lost: Ints) -> int:
     """Set lost[r] to what is lost at least where worker r of those left takes one of class k, and return what is lost
-    where nobody takes any of it that is left.
+    where none takes any of it that is left.
 
     Takes search.price, and in tree.bound the bounds of the workers at these prices; `search.bound` and its like are
     overwritten.
-
-    Parameters
-    ----------
-    step, search, tree
-        The decision; the state of the search and the tree, whose scratch changes in place.
-    M, k
-        Envelope; class.
-    lost
-        int64 (W,), written, 1/scale tokens.
     """
-    v, sums, scale = step.v, tree.sums, step.scale
-    size = tree.state.workers
+    v, sums, scale, path = step.v, search.path.sums, step.scale, search.path
+    size = path.state.workers
     profit = scale * v[k] - search.price[k]
     fewer = 0
     for r in range(size):
         lost[r] = _NO_WAY
-        room = M - tree.load[r] - v[k]
-        if tree.slots[r] == 1 and room >= 0:
+        room = M - path.load[r] - v[k]
+        if path.slots[r] == 1 and room >= 0:
             lost[r] = tree.bound[r] - profit
-        elif tree.slots[r] > 1 and room >= sums[tree.slots[r] - 1]:
-            tree.load_then[fewer] = tree.load[r] + v[k]
-            tree.slots_then[fewer] = tree.slots[r] - 1
-            tree.number[fewer] = r
+        elif path.slots[r] > 1 and room >= sums[path.slots[r] - 1]:
+            tree.load_then[fewer] = path.load[r] + v[k]
+            tree.slots_then[fewer] = path.slots[r] - 1
+            path.number[fewer] = r
             fewer += 1
     if fewer > 0:
-        rest = what_is_left(step, tree)
+        rest = what_is_left(step, path)
         load, slots = tree.load_then[:fewer], tree.slots_then[:fewer]
         then = part(step, rest.n, load, slots, rest.rank, rest.sums)
         # With one of class k still there everything fits that fits without it, so no bound is too low.
         if evaluate(then, search, M, QUICK) != NONE:
             for i in range(fewer):
-                r = tree.number[i]
+                r = path.number[i]
                 lost[r] = tree.bound[r] - profit - search.bound[i]
         else:
             for i in range(fewer):
-                lost[tree.number[i]] = 0
-    return tree.left[k] * search.price[k] if step.floor[k] == 0 else _NO_WAY
+                lost[path.number[i]] = 0
+    return path.left[k] * search.price[k] if step.floor[k] == 0 else _NO_WAY
