@@ -24,8 +24,8 @@ from math import gcd
 
 from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.model.assignment import WAITS
+from lbopt.model.floors import Floors
 from lbopt.model.linear_program import LinearProgram, Row
-from lbopt.model.paced_floors import largest_load
 from lbopt.model.paced_numbers import PacedNumbers, RequestKind
 
 
@@ -148,8 +148,8 @@ def formulate_conditions(numbers: PacedNumbers) -> ConditionsProgram:
     shift, scale = _reduction(numbers, with_waiting=not conditions.overdue_first)
     base = [[(a - s) // scale for a, s in zip(row, shift, strict=True)] for row in numbers.base]
     work = [{g: [w // scale for w in row] for g, row in kind.work.items()} for kind in kinds]
-    least = max(numbers.forced(), conditions.exactly or 0)
-    floors = [-(-(largest_load(numbers, h, least) - shift[h]) // scale) for h in numbers.columns]
+    peaks = Floors(problem).peaks()
+    floors = [-(-(peak - s) // scale) for peak, s in zip(peaks, shift, strict=True)]
     ceilings = [[_ceiling(numbers, g, base[g][h], h, scale) for h in numbers.columns] for g in range(G)]
     highest = [max(floor, *column) for floor, column in zip(floors, zip(*ceilings, strict=True), strict=True)]
     first_pause, first_peak = len(cells), len(cells) + len(numbers.running)

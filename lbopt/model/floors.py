@@ -1,4 +1,4 @@
-"""What the largest load of a column is at least, by elementary reasoning in exact integers.
+"""What every decision costs, and what the largest load of a column is, at least, by elementary reasoning.
 
 Everything is a sum over the workers or over requests that can be admitted, and stays below 2**62 as `StepProblem` has
 checked; longer sums are never read.
@@ -7,57 +7,239 @@ checked; longer sums are never read.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
+from lbopt.model.conditions import Conditions
 from lbopt.model.integers import BoolArray, IntArray
-from lbopt.model.reduced_loads import ReducedArrays
 from lbopt.model.step_problem import StepProblem
 
 #: The base load of a worker that does not exist: above every sum, and a sum away from overflow.
 _NOBODY = 1 << 62
 
 
-def envelope_floors(problem: StepProblem, loads: ReducedArrays) -> list[int]:
-    """Return, for each h, a lower bound on M_h in reduced units.
+class Floors:
+    """Elementary bounds on what every decision of a problem costs; each statement has its one-line proof.
 
-    A maximum M is at least
+    What requests add is known from below and from above, `low` and `high` int64 (N', H + 1), of those that some worker
+    may take; without conditions both are their work. Loads before are known with everything paused that may pause, and
+    with nothing paused, `light` and `full` int64 (G, H + 1). All are shifted by the least load of their column, which
+    leaves G max - sum unchanged, and divided by their greatest common divisor: rounding up gains most there.
 
-    * every base load, and the mean load with the lightest admissible set rounded up;
-    * the least M with sum_g min(M, base[g,h] + the slots_g largest works) >= that load: a worker with few slots cannot
-      get its share, so others carry more than the mean;
-    * base[g,h] plus the smallest works that g must take because the slots elsewhere do not suffice, for each g;
-    * the lightest worker with a free slot plus the largest work that has to be admitted;
-    * what counting the largest of these among the workers says, see `counting_floor`;
-    * and where all are admitted, what the same sentences say of the slots that a level leaves a use for, see `raised`.
+    `lbopt/solvers/recount.py` has all of this a second time, for `verify`.
     """
-    admitted = problem.num_admitted
-    slots = np.minimum(problem.slots, admitted)
-    all_go = admitted == problem.num_requests
-    must = np.ones_like(problem.must_admit) if all_go else problem.must_admit
-    floors = []
-    for h in range(problem.horizon + 1):
-        column, work = loads.base[:, h], loads.work[:, h]
-        total = int(column.sum()) + admitted_total(work, problem.must_admit, admitted, largest=False)
-        ascending, bound_to_come = np.sort(work), np.sort(work[must])[::-1]
-        floor_with = partial(_floor, column, total, admitted, ascending, bound_to_come)
-        floor = floor_with(slots)
-        floors.append(raised(floor, column, slots, ascending, floor_with) if all_go else floor)
-    return floors
+
+    def __init__(self, problem: StepProblem) -> None:
+        conditions = self.conditions = problem.conditions or Conditions(admit=problem.num_admitted)
+        self.problem, self.slots = problem, problem.slots
+        pace = np.int64(1) if conditions.pace is None else conditions.pace[:, None]
+        full, light = problem.base * pace, problem.base * pace
+        cuts = np.zeros(0, dtype=np.int64)
+        if conditions.running_worker is not None and conditions.running_work is not None:
+            cuts = conditions.running_work[:, 0] * np.broadcast_to(pace, full.shape)[conditions.running_worker, 0]
+            np.subtract.at(light[:, 0], conditions.running_worker, cuts)
+        self.shift = light.min(axis=0)
+        # On which worker each request may go, and what it adds there: None where neither depends on the worker.
+        self.may: BoolArray | None = None
+        self.adds: IntArray | None = None
+        if problem.conditions is None:
+            placeable: Any = np.full(problem.num_requests, bool((self.slots > 0).any()))
+            added: IntArray = problem.work[placeable]
+            low = high = added
+        else:
+            self.may, adds = _pairs(problem, conditions)
+            placeable = self.may.any(axis=1)
+            self.may, adds = self.may[placeable], adds[placeable]
+            added = adds[self.may]
+            low = np.where(self.may[:, :, None], adds, _NOBODY).min(axis=1)
+            high = np.where(self.may[:, :, None], adds, 0).max(axis=1)
+            self.adds = adds
+        above = light - self.shift
+        self.scale = (
+            int(np.gcd(np.gcd(np.gcd.reduce(above, axis=None), np.gcd.reduce(added, axis=None)), np.gcd.reduce(cuts)))
+            or 1
+        )
+        self.light: IntArray = above // self.scale
+        self.full: IntArray = (full - self.shift) // self.scale
+        self.low: IntArray = low // self.scale
+        self.high: IntArray = high // self.scale
+        self.adds = None if self.adds is None else self.adds // self.scale
+        self.placeable: BoolArray = placeable
+        self.must: BoolArray = problem.must_admit[placeable]
+        self.places: IntArray = np.minimum(self.slots, self.must.size)
+        if self.may is not None:
+            for g in np.flatnonzero(self.places):
+                self.places[g] = _most_on(
+                    conditions, np.flatnonzero(placeable)[self.may[:, g]], int(g), int(self.places[g])
+                )
+
+    @property
+    def most_admitted(self) -> int:
+        """Most requests that can be admitted.
+
+        No more than have a worker that may take them, and on worker g no more than its slots, nor than those of its
+        requests whose needs, taken from the least on, its resources hold.
+        """
+        return min(int(self.must.size), sum(map(int, self.places)))
+
+    @property
+    def least_admitted(self) -> int:
+        """Requests that have to be admitted: those named, or as many as the conditions demand."""
+        return max(int(self.problem.must_admit.sum()), self.conditions.exactly or 0)
+
+    def bounds(self, admitted: int | None = None) -> tuple[int, ...]:
+        """Return lower bounds on the goals, then on the objective.
+
+        Parameters
+        ----------
+        admitted
+            Requests that the decision in question admits; None for any decision.
+        """
+        goals, exactly = self.conditions.goals, self.conditions.exactly
+        most, least = self.most_admitted, self.least_admitted
+        floors = {"left_waiting": self.problem.num_requests - most}
+        if exactly is not None:
+            most = min(most, exactly)
+        if "left_waiting" in goals and admitted is not None:
+            least = most = admitted
+        floors["overdue"] = self._overdue(most)
+        objective = self._idle(least, most) + (0 if self.conditions.overdue_first else floors["overdue"])
+        return (*(floors[goal] for goal in goals), objective)
+
+    def peaks(self) -> list[int]:
+        """Return, for each step, what the largest load is at least, in tokens or units of pace."""
+        floors = self._peaks(self.least_admitted, self.most_admitted)
+        return [self.scale * floor + shift for floor, shift in zip(floors, self.shift.tolist(), strict=True)]
+
+    def _overdue(self, most: int) -> int:
+        """Return the least total cost of waiting where at most `most` requests are admitted."""
+        costs = self.conditions.waiting_cost
+        if costs is None:
+            return 0
+        free = np.sort(costs[self.placeable & ~self.problem.must_admit])
+        return int(costs[~self.placeable].sum()) + int(free[: max(0, self.must.size - most)].sum())
+
+    def _idle(self, least: int, most: int) -> int:
+        """Return the least imbalance where from `least` to `most` requests are admitted.
+
+        With Z_h the imbalance at h, m_h a lower bound on the largest load there, Z = sum_h Z_h, and `part` a set of
+        columns taken together:
+
+        * together: Z(part) >= G sum m_h - sum of loads before - (the most work that `most` requests bring to the part).
+        * worker by worker: Z(part) >= sum_g max(0, sum_h (m_h - load of g before) - (the most that its slots take)).
+
+        The parts are each single column (their bounds add up) and the whole window (one set of requests has to serve
+        all columns, which single columns do not know).
+        """
+        floors = np.array(self._peaks(least, most), dtype=np.int64)
+        steps = range(floors.size)
+
+        def on(part: list[int]) -> int:
+            level, before = int(floors[part].sum()), self.full[:, part].sum(axis=1)
+            heaviest = self._heaviest(part)
+            workers, held = int(before.size), int(before.sum())
+            together = workers * level - held - admitted_total(heaviest, self.must, most, largest=True)
+            slots = np.minimum(self.slots, most)
+            if self.may is None or self.adds is None:
+                brought = sums_of_first(np.sort(heaviest)[::-1], most)[np.minimum(slots, heaviest.size)]
+            else:
+                here = -np.sort(-np.where(self.may, self.adds[:, :, part].sum(axis=2), 0), axis=0)
+                brought = (here * (np.arange(heaviest.size)[:, None] < slots)).sum(axis=0)
+            return max(together, int(np.maximum(level - before - brought, 0).sum()))
+
+        apart = sum(on([h]) for h in steps)
+        return self.scale * (apart if floors.size == 1 else max(apart, on(list(steps))))
+
+    def _heaviest(self, part: list[int]) -> IntArray:
+        """Return the most that each request brings to some columns, int64 (N',)."""
+        most: IntArray
+        if self.may is None or self.adds is None:
+            most = self.high[:, part].sum(axis=1)
+            return most
+        most = np.where(self.may, self.adds[:, :, part].sum(axis=2), 0).max(axis=1, initial=0)
+        return most
+
+    def _peaks(self, least: int, most: int) -> list[int]:
+        """Return, for each h, a lower bound on the largest load, reduced; from `least` to `most` are admitted.
+
+        A maximum M is at least
+
+        * every load before, and the mean load with the lightest admissible set rounded up;
+        * the least M with sum_g min(M, load of g before + the heaviest works for its slots) >= that load: a worker with
+          few slots cannot get its share, so others carry more than the mean;
+        * the load of g plus the smallest works that g must take because the slots elsewhere do not suffice;
+        * what a request that has to be admitted leads to on its best worker;
+        * what counting the largest of these among the workers says, see `counting_floor`;
+        * and where all are admitted, what the same sentences say of the slots that a level leaves a use for, see
+          `raised`.
+        """
+        places = np.minimum(self.places, most)
+        possible = int(self.must.sum()) <= least <= min(sum(places.tolist()), self.must.size)
+        floors = []
+        for h in range(self.light.shape[1]):
+            column = _Column(self, h, least)
+            if not possible:  # nothing keeps the rules
+                floors.append(max(column.mean, int(column.light.max())))
+                continue
+            floor = column.floor(places)
+            if least == self.must.size:
+                floor = raised(floor, column.light, places, column.ascending, column.floor)
+            floors.append(floor)
+        return floors
 
 
-def _floor(
-    column: IntArray, total: int, admitted: int, ascending: IntArray, bound_to_come: IntArray, slots: IntArray
-) -> int:
-    forced = np.maximum(0, admitted - int(slots.sum()) + slots)
-    lightest, heaviest = sums_of_first(ascending, admitted), sums_of_first(ascending[::-1], admitted)
-    floor = max(int(column.max()), -(-total // column.size), int((column + lightest[forced]).max()))
-    if bound_to_come.size:
-        floor = max(floor, int(bound_to_come[0]) + int(column[slots > 0].min()))
-        floor = max(floor, counting_floor(column, slots, bound_to_come))
-    return _least_level(column + heaviest[slots], total, floor)
+class _Column:
+    """One step of the window, where at least `count` requests are admitted."""
+
+    def __init__(self, floors: Floors, h: int, count: int) -> None:
+        self.light, self.full, low = floors.light[:, h], floors.full[:, h], floors.low[:, h]
+        self.count, self.ascending = count, np.sort(low)
+        self.heaviest = sums_of_first(np.sort(floors.high[:, h])[::-1], low.size)
+        self.lightest = sums_of_first(self.ascending, low.size)
+        self.total = int(self.light.sum()) + admitted_total(low, floors.must, count, largest=False)
+        self.mean = -(-self.total // self.light.size)
+        bound = floors.must if count < low.size else np.ones_like(floors.must)
+        self.bound = np.sort(low[bound])[::-1]
+        self.ends: IntArray | None = None
+        if floors.may is not None and floors.adds is not None:
+            self.ends = np.where(floors.may, self.light + floors.adds[:, :, h], _NOBODY)[bound]
+
+    def floor(self, slots: IntArray) -> int:
+        """Return what the largest load is at least where workers take at most so many requests."""
+        forced = np.maximum(0, self.count - int(slots.sum()) + slots)
+        floor = max(int(self.light.max()), self.mean, int((self.light + self.lightest[forced]).max()))
+        if self.bound.size:
+            if self.ends is None:
+                ends = int(self.bound[0]) + int(self.light[slots > 0].min())
+            else:
+                ends = int(np.where(slots > 0, self.ends, _NOBODY).min(axis=1).max())
+            floor = max(floor, ends, counting_floor(self.light, slots, self.bound))
+        return _least_level(self.full + self.heaviest[slots], self.total, floor)
+
+
+def _pairs(problem: StepProblem, conditions: Conditions) -> tuple[BoolArray, IntArray]:
+    """Return which worker may take which request, bool (N, G), and what it adds there, int64 (N, G, H + 1)."""
+    G, N = problem.num_workers, problem.num_requests
+    may = np.ones((N, G), dtype=np.bool_) if conditions.allowed is None else conditions.allowed.copy()
+    may &= problem.slots > 0
+    for resource in conditions.resources:
+        may &= resource.need[:, None] <= resource.limit
+    adds = np.repeat(problem.work[:, None, :], G, axis=1)
+    if conditions.credit is not None:
+        adds -= conditions.credit[:, :, None] * (adds > 0)
+    if conditions.pace is not None:
+        adds *= conditions.pace[None, :, None]
+    return may, adds
+
+
+def _most_on(conditions: Conditions, requests: IntArray, g: int, most: int) -> int:
+    """Return how many of these requests worker g can take, `most` at most, by its resources."""
+    for resource in conditions.resources:
+        held = np.cumsum(np.sort(resource.need[requests])[:most])
+        most = min(most, int((held <= resource.limit[g]).sum()))
+    return min(most, requests.size)
 
 
 def raised(
@@ -172,7 +354,7 @@ def admitted_total(weights: IntArray, must_admit: BoolArray, count: int, *, larg
         Whether the largest total is asked for; else the least.
     """
     forced, free = weights[must_admit], np.sort(weights[~must_admit])
-    chosen = (free[::-1] if largest else free)[: count - forced.size]
+    chosen = (free[::-1] if largest else free)[: max(0, count - forced.size)]
     return int(forced.sum()) + int(chosen.sum())
 
 

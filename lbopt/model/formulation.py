@@ -25,9 +25,9 @@ from itertools import pairwise
 
 from lbopt.exceptions import InputError
 from lbopt.model.assignment import WAITS
-from lbopt.model.floors import envelope_floors, prefix_sums
+from lbopt.model.floors import Floors, prefix_sums
 from lbopt.model.linear_program import LinearProgram, Row
-from lbopt.model.reduced_loads import ReducedLoads, reduce_loads, reduced_arrays
+from lbopt.model.reduced_loads import ReducedLoads, reduce_loads
 from lbopt.model.step_problem import StepProblem
 
 
@@ -152,7 +152,7 @@ def formulate(problem: StepProblem) -> Program:
 
     first_peak = K * len(open_workers)
     names = [f"y_k{k}_g{g}" for k in range(K) for g in open_workers] + [f"M_h{h}" for h in range(width)]
-    floors = envelope_floors(problem, reduced_arrays(problem))
+    floors = [(peak - s) // loads.scale for peak, s in zip(Floors(problem).peaks(), loads.shift, strict=True)]
     heaviest = [prefix_sums(sorted((row[h] for row in loads.work), reverse=True)) for h in range(width)]
     ceilings = [
         max(row[h] + heaviest[h][min(c, problem.num_requests)] for row, c in zip(loads.base, slots, strict=True))

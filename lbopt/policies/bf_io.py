@@ -236,7 +236,7 @@ def placed_greedily(problem: StepProblem) -> tuple[NDArray[np.int64], int, str]:
 
     numbers = paced_numbers(problem)
     placed = greedy_decision(numbers) or Decision(placed_by_age(problem), None)
-    return placed.assignment, elementary_bounds(numbers, placed)[-1].value, "open"
+    return placed.assignment, elementary_bounds(problem, placed)[-1].value, "open"
 
 
 def overdue(observation: Observation, age_bound: int | None) -> NDArray[np.bool_]:

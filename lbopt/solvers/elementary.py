@@ -4,10 +4,7 @@ Greedy: admit a set, then place it largest first where it hurts least; the best 
 oldest U requests, the largest U, the smallest U; `must_admit` belongs to each) with two rules of placement (the worker
 with the least load; the worker whose load raises the envelope least). `solve` never returns anything worse.
 
-Bound: exact integers, each with its one-line proof. All are evaluated on the reduced loads of `reduced_loads` (columns
-shifted by their least base load, which leaves G max - sum unchanged; everything divided by its gcd), where rounding up
-gains most, at the envelope floors m_h <= M_h of `floors.envelope_floors`. Every bound is non-decreasing in M_h, so m_h
-may stand for M_h.
+Bound: exact integers, see `lbopt.model.floors`.
 """
 
 from __future__ import annotations
@@ -15,11 +12,10 @@ from __future__ import annotations
 import numpy as np
 
 from lbopt.model import WAITS, StepProblem, objective
-from lbopt.model.floors import admitted_total, envelope_floors, sums_of_first
+from lbopt.model.floors import Floors
 from lbopt.model.integers import IntArray
-from lbopt.model.reduced_loads import ReducedArrays, reduced_arrays
 from lbopt.solvers.budget import Budget
-from lbopt.solvers.conditions.greedy import bounds_under_conditions, greedy_under_conditions
+from lbopt.solvers.conditions.greedy import greedy_under_conditions
 from lbopt.solvers.engine import Answer, Knowledge, Question
 from lbopt.solvers.registry import Capabilities
 
@@ -121,44 +117,5 @@ def _place(problem: StepProblem, admitted: list[int], *, by_envelope: bool) -> I
 
 
 def elementary_bound(problem: StepProblem) -> int:
-    """Return the best of the bounds below, in tokens; under conditions those of `lbopt.model.paced_floors`.
-
-    With Z_h the imbalance at h, Z = sum_h Z_h, and `part` a set of columns taken together:
-
-    * mean: Z(part) = G sum M_h - sum base - (work admitted in part) >= G sum m_h - sum base - (the most work that U
-      requests, `must_admit` among them, bring to the part).
-    * worker by worker: Z(part) = sum_g sum_h (M_h - L_g(h)), and each term is at least
-      max(0, sum_h (m_h - base[g,h]) - (the most work that slots_g requests bring to the part)).
-
-    The parts are each single column (their bounds add up) and the whole window (one set of requests has to serve all
-    columns, which single columns do not know).
-    """
-    if problem.conditions is not None:
-        return bounds_under_conditions(problem)[-1].value
-    loads = reduced_arrays(problem)
-    floors = np.array(envelope_floors(problem, loads), dtype=np.int64)
-    columns = range(problem.horizon + 1)
-    apart = sum(
-        max(_mean(problem, loads, floors, (h,)), _worker_by_worker(problem, loads, floors, (h,))) for h in columns
-    )
-    whole = tuple(columns)
-    joint = (
-        apart
-        if len(whole) == 1
-        else max(_mean(problem, loads, floors, whole), _worker_by_worker(problem, loads, floors, whole))
-    )
-    return loads.scale * max(apart, joint)
-
-
-def _mean(problem: StepProblem, loads: ReducedArrays, floors: IntArray, part: tuple[int, ...]) -> int:
-    work = loads.work[:, part].sum(axis=1)
-    most = admitted_total(work, problem.must_admit, problem.num_admitted, largest=True)
-    return problem.num_workers * int(floors[list(part)].sum()) - int(loads.base[:, part].sum()) - most
-
-
-def _worker_by_worker(problem: StepProblem, loads: ReducedArrays, floors: IntArray, part: tuple[int, ...]) -> int:
-    heaviest = np.sort(loads.work[:, part].sum(axis=1))[::-1]
-    most = sums_of_first(heaviest, problem.num_admitted)
-    room = int(floors[list(part)].sum()) - loads.base[:, part].sum(axis=1)
-    least = room - most[np.minimum(problem.slots, problem.num_admitted)]
-    return int(np.maximum(least, 0).sum())
+    """Return what every decision costs at least, in tokens, by the elementary reasoning of `lbopt.model.floors`."""
+    return Floors(problem).bounds()[-1]

@@ -23,11 +23,9 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem, objective
-from lbopt.model.floors import envelope_floors
+from lbopt.model.floors import Floors
 from lbopt.model.integers import IntArray
-from lbopt.model.paced_floors import most_on
 from lbopt.model.paced_numbers import PacedNumbers, Row
-from lbopt.model.reduced_loads import reduced_arrays
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.conditions.decision import Decision
 from lbopt.solvers.elementary import elementary_bound, greedy_assignment
@@ -141,7 +139,9 @@ class _Search:
         keys = {g: _key(numbers, g) for g in _deciding(numbers)}
         self.workers = sorted(keys, key=lambda g: (keys[g], g))
         self.twin = [p > 0 and keys[self.workers[p - 1]] == keys[g] for p, g in enumerate(self.workers)]
-        self.places = [most_on(numbers, g) for g in self.workers]
+        floors = Floors(numbers.problem)
+        self.first_peaks, places = tuple(floors.peaks()), floors.places.tolist()
+        self.places = [places[g] for g in self.workers]
         self.places_from = [sum(self.places[p:]) for p in range(len(self.places) + 1)]
         self.base_from = [sum(sum(numbers.base[g]) for g in self.workers[p:]) for p in range(len(self.workers) + 1)]
         self.last = [max(p for p, g in enumerate(self.workers) if g in kind.work) for kind in self.kinds]
@@ -160,7 +160,7 @@ class _Search:
         if any(kind.must_admit and not kind.work for kind in self.numbers.kinds):
             return
         done = tuple(sum(row[h] for row in self.loads) for h in self.numbers.columns)
-        self._worker(0, self.numbers.exactly, _least_peaks(self.numbers), sum(done), 0)
+        self._worker(0, self.numbers.exactly, self.first_peaks, sum(done), 0)
 
     def _worker(self, p: int, missing: int | None, peak: Row, held: int, price: int) -> None:
         """Decide worker p; `missing` requests are still to be placed, None for any number.
@@ -299,15 +299,6 @@ def _modes(numbers: PacedNumbers, g: int) -> list[tuple[int, int, tuple[int, ...
     sets = [own for size in range(len(mine) + 1) for own in combinations(mine, size)]
     running = numbers.running
     return [(sum(running[r].work for r in own), sum(running[r].cost for r in own), own) for own in sets]
-
-
-def _least_peaks(numbers: PacedNumbers) -> Row:
-    """Return what the largest load at each step is at least."""
-    if numbers.problem.conditions is not None:
-        return tuple(map(max, zip(*numbers.lightest, strict=True)))
-    loads = reduced_arrays(numbers.problem)
-    floors = envelope_floors(numbers.problem, loads)
-    return tuple(loads.scale * floor + shift for floor, shift in zip(floors, loads.shift.tolist(), strict=True))
 
 
 class Exhaustion:

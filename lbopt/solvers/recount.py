@@ -292,7 +292,7 @@ class _Idle:
         return self.unit * max(sum(on([h]) for h in steps), on(list(steps)))
 
     def _peak(self, h: int, least: int, most: int) -> int:
-        """Return a lower bound on the largest load at step h; the proofs are in `floors.envelope_floors`."""
+        """Return a lower bound on the largest load at step h; the proofs are in `floors.Floors`."""
         column = _Column(self, h, least)
         peak = max(column.mean, *column.light)
         places = [min(c, most) for c in self.places]

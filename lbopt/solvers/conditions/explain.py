@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lbopt.model import Conditions
-from lbopt.model.paced_floors import most_admitted, most_on
+from lbopt.model.floors import Floors
 from lbopt.model.paced_numbers import PacedNumbers, RequestKind, paced_numbers
 from lbopt.solvers.exhaustion import exhausted, leaf_estimate, too_deep
 
@@ -30,7 +30,7 @@ def reason(numbers: PacedNumbers) -> str | None:
         if kind.must_admit and not kind.work:
             return _no_worker(numbers, kind)
     exactly = _conditions(numbers).exactly
-    if exactly is not None and exactly > most_admitted(numbers):
+    if exactly is not None and exactly > Floors(numbers.problem).most_admitted:
         return _too_few(numbers, exactly)
     return _crowded(numbers) or _short(numbers)
 
@@ -79,18 +79,20 @@ def _no_worker(numbers: PacedNumbers, kind: RequestKind) -> str:
 
 def _too_few(numbers: PacedNumbers, exactly: int) -> str:
     """Say which worker takes fewer requests than it has slots, where too few can be admitted."""
-    begin = f"exactly {exactly} requests must be admitted, and at most {most_admitted(numbers)} can be"
-    idle = [(most_on(numbers, g) - free, g) for g, free in enumerate(numbers.slots) if free]
+    floors = Floors(numbers.problem)
+    can_take: list[int] = floors.places.tolist()
+    begin = f"exactly {exactly} requests must be admitted, and at most {floors.most_admitted} can be"
+    idle = [(can_take[g] - free, g) for g, free in enumerate(numbers.slots) if free]
     lost, g = min(idle, default=(0, 0))
     if lost >= 0:
         return f"{begin}: the others have no worker that may take them"
-    can = most_on(numbers, g)
+    can = can_take[g]
     takes = "nothing" if can == 0 else f"only {can}"
-    return f"{begin}: worker {g} can take {takes}{_bottleneck(numbers, g)}"
+    return f"{begin}: worker {g} can take {takes}{_bottleneck(numbers, g, can)}"
 
 
-def _bottleneck(numbers: PacedNumbers, g: int) -> str:
-    """Say which resource of worker g keeps requests out."""
+def _bottleneck(numbers: PacedNumbers, g: int, can: int) -> str:
+    """Say which resource of worker g keeps requests out, where it can take so many."""
     conditions = _conditions(numbers)
     allowed = [i for i in range(numbers.problem.num_requests) if conditions.allowed is None or conditions.allowed[i, g]]
     if not allowed:
@@ -101,7 +103,7 @@ def _bottleneck(numbers: PacedNumbers, g: int) -> str:
         for need in needs:
             room -= need
             count += room >= 0
-        if count <= most_on(numbers, g):
+        if count <= can:
             smallest = "smallest waiting request it may take needs" if count == 0 else "smallest ones it may take need"
             return (
                 f": its free {resource.name} is {int(resource.limit[g])}, the {smallest} "

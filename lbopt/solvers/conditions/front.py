@@ -112,7 +112,7 @@ def _answered(numbers: PacedNumbers, solver: str, hint: IntArray | None, budget:
         given = Decision.of(problem, hint.tolist(), [False] * len(numbers.running))
         if best is None or given.rank(problem) <= best.rank(problem):
             best = given
-    outcome = Outcome(best=best, bounds=elementary_bounds(numbers, best), stop="refused", solver="none")
+    outcome = Outcome(best=best, bounds=elementary_bounds(problem, best), stop="refused", solver="none")
     leaves = None if too_deep(numbers) else leaf_estimate(numbers)
     small = solver == "exact" and leaves is not None and leaves <= LEAVES
     if outcome.closed(problem):
@@ -164,7 +164,7 @@ def _taken_further(numbers: PacedNumbers, searched: Outcome, budget: Budget) -> 
     if leaves is not None and leaves <= _FURTHER_LEAVES:
         other = _by_exhaustion(numbers, searched.best, budget, "exact")
     elif unheard or seconds <= 0 or not any(map(is_available, AUTO_ORDER)):
-        other = replace(searched, bounds=elementary_bounds(numbers, searched.best))
+        other = replace(searched, bounds=elementary_bounds(numbers.problem, searched.best))
     else:
         name, program = _auto(numbers, leaves)
         program = program or formulate_conditions(numbers)
@@ -208,7 +208,7 @@ def _told(problem: StepProblem, outcome: Outcome) -> tuple[int | None, int]:
 
 def _by_exhaustion(numbers: PacedNumbers, best: Decision | None, budget: Budget, solver: str) -> Outcome:
     found, stop = exhausted(numbers, best, budget.limits.stopped)
-    bounds = elementary_bounds(numbers, found)
+    bounds = elementary_bounds(numbers.problem, found)
     if stop == "done":
         if found is None:
             return Outcome(best=None, bounds=bounds, stop="infeasible", solver=solver)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from lbopt.exceptions import InfeasibleDecisionError
 from lbopt.model import StepProblem
+from lbopt.model.floors import Floors
 from lbopt.model.integers import IntArray
-from lbopt.model.paced_floors import least_objective, least_overdue, most_admitted
 from lbopt.model.paced_numbers import PacedNumbers, RequestKind, paced_numbers
 from lbopt.solvers.conditions.decision import Bound, Decision
 
@@ -28,30 +28,10 @@ def greedy_decision(numbers: PacedNumbers) -> Decision | None:
     return min(found, key=lambda decision: decision.rank(problem), default=None)
 
 
-def elementary_bounds(numbers: PacedNumbers, best: Decision | None) -> tuple[Bound, ...]:
-    """Return elementary bounds on the goals and the objective, given what the best known decision reaches.
-
-    Parameters
-    ----------
-    numbers
-        The problem.
-    best
-        The best known decision; None for none.
-    """
-    problem, conditions = numbers.problem, numbers.problem.conditions
-    assert conditions is not None, "a plain problem has other bounds"
-    most, least = most_admitted(numbers), max(numbers.forced(), conditions.exactly or 0)
-    floors = []
-    if "left_waiting" in conditions.goals:
-        floors.append(problem.num_requests - most)
-        if best is not None:
-            least = most = int((best.assignment >= 0).sum())
-    elif conditions.exactly is not None:
-        most = min(most, conditions.exactly)
-    if "overdue" in conditions.goals:
-        floors.append(least_overdue(numbers, most))
-    floors.append(least_objective(numbers, least, most))
-    return tuple(Bound(floor, "elementary-bound") for floor in floors)
+def elementary_bounds(problem: StepProblem, best: Decision | None = None) -> tuple[Bound, ...]:
+    """Return elementary bounds on the goals and the objective, given what the best known decision reaches."""
+    admitted = None if best is None else int((best.assignment >= 0).sum())
+    return tuple(Bound(floor, "elementary-bound") for floor in Floors(problem).bounds(admitted))
 
 
 def greedy_under_conditions(problem: StepProblem) -> IntArray:
@@ -66,11 +46,6 @@ def greedy_under_conditions(problem: StepProblem) -> IntArray:
     if found is None:
         raise InfeasibleDecisionError("greedy placement finds no assignment that meets the conditions; `solve` may")
     return found.assignment
-
-
-def bounds_under_conditions(problem: StepProblem) -> tuple[Bound, ...]:
-    """Return elementary bounds on the goals and the objective, which hold for every feasible decision."""
-    return elementary_bounds(paced_numbers(problem), None)
 
 
 def _orders(numbers: PacedNumbers) -> list[list[RequestKind]]:

@@ -80,7 +80,7 @@ class Classes:
 
     @property
     def most(self) -> int:
-        """Requests that can be admitted at most, as `lbopt.model.paced_floors.most_admitted` counts them."""
+        """Requests that can be admitted at most, as `lbopt.model.floors.Floors.most_admitted` counts them."""
         return min(int(self.copies[self.fits.any(axis=1)].sum()), int(self.slots.sum()))
 
 

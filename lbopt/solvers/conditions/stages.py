@@ -45,12 +45,12 @@ def minimised(program: ConditionsProgram, name: str, best: Decision | None, budg
     """
     known = capabilities(name)
     if known.largest_total is not None and program.total > known.largest_total:
-        return Outcome(best=best, bounds=elementary_bounds(program.numbers, best), stop="refused", solver=name)
+        return Outcome(best=best, bounds=elementary_bounds(program.problem, best), stop="refused", solver=name)
     run = _Run(program, name, best, budget)
     for place in range(len(program.goals) + 1):
         if not run.goal(place):
             break
-    elementary = elementary_bounds(program.numbers, run.best)
+    elementary = elementary_bounds(program.problem, run.best)
     bounds = [max(found, run.claims.get(place, found), key=_value) for place, found in enumerate(elementary)]
     return Outcome(best=run.best, bounds=tuple(bounds), stop=run.stop, solver=name)
 
@@ -72,7 +72,7 @@ class _Run:
         """Minimise one goal, or the objective after the last; return whether to go on with the next."""
         problem, program = self.program.problem, self.program
         reached = None if self.best is None else self.best.rank(problem)
-        floor = elementary_bounds(program.numbers, self.best)[place].value
+        floor = elementary_bounds(program.problem, self.best)[place].value
         if reached is not None and reached[place] == floor:
             return True
         left = self.budget.remaining()

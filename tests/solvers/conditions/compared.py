@@ -11,7 +11,7 @@ from lbopt.model.conditions_program import formulate_conditions
 from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers import elementary_bound
 from lbopt.solvers.budget import Budget
-from lbopt.solvers.conditions.greedy import bounds_under_conditions
+from lbopt.solvers.conditions.greedy import elementary_bounds
 from lbopt.solvers.conditions.stages import minimised
 from lbopt.solvers.exhaustion import exhausted
 
@@ -110,7 +110,7 @@ def bound_contradiction(case: dict[str, Any], seen: Counter) -> str | None:
     """
     problem = problem_of(case)
     ranks = [rank for rank, _, _ in decisions(case)]
-    bounds = [bound.value for bound in bounds_under_conditions(problem)]
+    bounds = [bound.value for bound in elementary_bounds(problem)]
     for place, bound in enumerate(bounds):
         least = min((rank[place] for rank in ranks), default=None)
         if least is not None and bound > least:
