@@ -1,4 +1,12 @@
-"""The bill as a page that needs nothing else: what today's tokens cost with every router, and what that hangs on."""
+"""The bill as a page that needs nothing else: what today's tokens cost with every router, and what that hangs on.
+
+The picture of a cost study: throughput against imbalance, with the published points of the Ascend cluster on it.
+
+Both axes are relative to a router that counts requests (published: JSQ; ours: today's), because absolute figures of
+different fleets do not compare. Published imbalance is the mean of max - min; ours is G * max - sum. Relative to
+themselves they nearly agree. Full marks are published tokens a second; hollow ones are what the published TPOT alone
+explains, which is what a step-time law speaks of: the rest of the published gain is a fuller batch.
+"""
 
 from __future__ import annotations
 

@@ -259,6 +259,16 @@ def require_kinds(kind: type[Any], given: Mapping[str, Any]) -> None:
             raise TypeError(f"{name} is {shown(value)}; expected {_called(hints[name])}")
 
 
+def refuse_other_kinds(config: Configuration) -> None:
+    """Refuse what Python lets through: texts and truth values for numbers, a number for yes or no."""
+    named = {field.name: getattr(config, field.name) for field in fields(config)}  # type: ignore[arg-type]
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in named.items()}
+    try:
+        require_kinds(type(config), given)
+    except TypeError as error:
+        raise InputError(str(error)) from None
+
+
 def _fits(value: Any, hint: Any) -> bool:
     origin, inside = get_origin(hint), get_args(hint)
     if origin is Annotated:

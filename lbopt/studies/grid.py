@@ -35,6 +35,10 @@ from lbopt.studies.running import RunTasks, Stored
 class Row(SimpleNamespace):
     """A row of a study: coordinates and answer of a cell, as attributes. The columns of the study say what they are."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as plain data."""
+        return {name: value.to_dict() if isinstance(value, Row) else value for name, value in vars(self).items()}
+
     def but(self, **changes: Any) -> Self:
         """Return the row with other values."""
         return type(self)(**vars(self) | changes)

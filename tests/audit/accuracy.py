@@ -17,7 +17,7 @@ from audit.test_recovery import SAME, ranks
 
 from lbopt.studies.audit import AuditConfig, audit_log
 from lbopt.studies.audit.happened import what_happened
-from lbopt.studies.audit.reconstruction import reconstruct
+from lbopt.studies.audit.law_from_log import reconstruct
 
 
 def main() -> None:

@@ -13,8 +13,8 @@ from audit.fleets import FLEETS, LARGE
 from lbopt.studies.audit import AuditConfig, audit_log
 from lbopt.studies.audit.findings import find_departures
 from lbopt.studies.audit.happened import what_happened
-from lbopt.studies.audit.reconstruction import reconstruct
-from lbopt.studies.audit.run import fleet_of
+from lbopt.studies.audit.law_from_log import reconstruct
+from lbopt.studies.audit.study import fleet_of
 
 QUICK = ("small-busy", "eight-half", "sixteen-over")
 #: Faults that are not found, or not alone: fleets in which they hardly show.

@@ -13,7 +13,7 @@ from audit.fleets import FLEETS, LARGE
 
 from lbopt.studies.audit import AuditConfig, audit_log
 from lbopt.studies.audit.happened import what_happened
-from lbopt.studies.audit.reconstruction import reconstruct
+from lbopt.studies.audit.law_from_log import reconstruct
 
 #: The engine's rules and lbopt's of the same meaning.
 SAME = {

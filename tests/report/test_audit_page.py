@@ -13,8 +13,7 @@ from audit.fleets import FLEETS
 from cli.terminal import ROOT
 
 import lbopt
-from lbopt.report.audit_page import headline
-from lbopt.report.audit_tables import audit_tables
+from lbopt.report.audit_report import audit_tables, headline
 from lbopt.report.study_report import write_study_folder
 from lbopt.studies.audit import AuditConfig, audit_log, run_audit
 
@@ -97,7 +96,7 @@ def test_readme_says_what_the_example_says():
 
 
 def test_stopped_between_rules_it_says_so(monkeypatch):
-    from lbopt.studies.audit import run as module
+    from lbopt.studies.audit import study as module
 
     asked = []
 
@@ -129,7 +128,7 @@ def test_no_rule_that_needs_a_queue_is_said_to_be_in_an_engine():
 
 
 def test_ctrl_c_keeps_what_is_done(monkeypatch):
-    from lbopt.studies.audit import run as module
+    from lbopt.studies.audit import study as module
 
     def stopped(*_given, **_named):
         raise KeyboardInterrupt
@@ -144,14 +143,13 @@ def test_ctrl_c_keeps_what_is_done(monkeypatch):
     ("given", "message"),
     [
         ({"rules": ("br-h:horizon=5",)}, "needs a forecast"),
-        ({"rules": ("jsq", "jsq")}, "named twice"),
         ({"columns": ("pod",)}, "expected QUANTITY=NAME"),
         ({"slots": 3}, "ran 27 requests at once"),
         ({"price": -1.0}, "price is -1.0"),
         ({"log": "nothing.csv"}, "nothing.csv"),
         ({"price": "2.5"}, "price is '2.5'; expected a number"),
         ({"gpus": 2.5}, "gpus is 2.5; expected a whole number"),
-        ({"accept_misfit": "no"}, "expected True or False"),
+        ({"accept_misfit": "no"}, "accept_misfit is 'no'; expected true or false"),
         ({"currency": None}, "currency is None"),
     ],
 )

@@ -1,7 +1,6 @@
 """From a router's log to a decision: what happened, what other rules would have done, what to do."""
 
 from lbopt.studies.audit.config import AuditConfig
-from lbopt.studies.audit.outcome import AuditOutcome
-from lbopt.studies.audit.run import audit_log, run_audit
+from lbopt.studies.audit.study import AuditOutcome, audit_log, run_audit
 
 __all__ = ["AuditConfig", "AuditOutcome", "audit_log", "run_audit"]

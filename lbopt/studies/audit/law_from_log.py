@@ -22,8 +22,30 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.studies.audit.blocks import drawn_blocks
-from lbopt.studies.audit.course import Course, Floats
+from lbopt.instances.router_log import RouterLog
+from lbopt.studies.audit.course import Attempts, Course, Floats, course_of
+
+BLOCKS = 40
+
+
+def drawn_blocks(
+    when: NDArray[np.float64], draws: int, seed: int
+) -> tuple[list[NDArray[np.int64]], NDArray[np.float64]]:
+    """Return the rows of each block, and how often each draw has each block, float64 (draws, blocks).
+
+    Parameters
+    ----------
+    when
+        (n,), times; blocks are of equally many neighbours in time, at most `BLOCKS` of them.
+    draws, seed
+        Number of draws, and their seed.
+    """
+    order = np.argsort(when, kind="stable")
+    blocks = [rows for rows in np.array_split(order, BLOCKS) if rows.size]
+    count = len(blocks)
+    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), draws)
+    return blocks, drawn.astype(np.float64)
+
 
 #: Share of a step by which intervals may miss a whole number in the mean; a quarter is what random times give.
 WHOLE = 0.13
@@ -219,3 +241,63 @@ def _bootstrap(design: Floats, took: Floats, weight: Floats, when: Floats, seed:
         for gram, right in zip(np.tensordot(drawn, grams, 1), np.tensordot(drawn, rights, 1), strict=True)
     ]
     return np.asarray(np.quantile(np.array(found), (0.025, 0.975), axis=0))
+
+
+#: Turns after the first guess; the second changes the law by less than 0.1 %.
+_TURNS = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reconstruction:
+    """What a log says of its fleet.
+
+    Parameters
+    ----------
+    log
+        The log.
+    attempts, course
+        What ran when, and what workers held.
+    law
+        Seconds of a step.
+    steps
+        (J,), steps in each interval of the course.
+    scale
+        (G,), what a token counts on each worker; None = the same on all.
+    """
+
+    log: RouterLog
+    attempts: Attempts
+    course: Course
+    law: LawFromLog
+    steps: Floats
+    scale: Floats | None = None
+
+    @property
+    def mean_step_seconds(self) -> float:
+        """Mean time of a step by the law, seconds."""
+        seconds = self.law.seconds(self.course.heaviest)
+        return float(seconds @ self.steps) / max(float(self.steps.sum()), 1e-12)
+
+
+def reconstruct(log: RouterLog, seed: int = 0, scale: Floats | None = None) -> Reconstruction:
+    """Return the fleet's course and law.
+
+    Parameters
+    ----------
+    log
+        A log with at least some requests that ran to their end.
+    seed
+        Of the bootstrap behind the law's intervals.
+    scale
+        (G,), what a token counts on each worker; None = the same on all.
+    """
+    attempts = Attempts(log)
+    course = course_of(attempts, scale)
+    steps = course.seconds * course.rate
+    for turn in range(_TURNS + 1):
+        law = fit_law(course, steps, log.output, log.is_finished, seed)
+        steps = steps_of(course, law.fixed, law.per_token)
+        if turn < _TURNS:
+            attempts = attempts.by_steps(steps)
+            course = course_of(attempts, scale)
+    return Reconstruction(log, attempts, course, law, steps, scale)

@@ -199,7 +199,7 @@ def _simplest(fitting: Sequence[RuleRun]) -> RuleRun:
 
 
 def _waits_no_longer(run: RuleRun, logged: RuleRun, step: float) -> bool:
-    return run.wait_change_interval[1] <= step and run.wait_p99 <= logged.wait_p99 + step
+    return bool(run.wait_change_interval[1] <= step and run.wait_p99 <= logged.wait_p99 + step)
 
 
 def _misfit(happened: Happened) -> str:

@@ -6,6 +6,11 @@ requests of one stretch of time share their fate, so blocks of time are drawn, a
 sides. A rule is run several times with arrivals shifted by up to the fixed part of a step, because a moment's
 difference moves all that follows. What these runs differ by is added to the interval, once for their mean and once for
 the log, which is one such run.
+
+How many workers a rule needs to serve the log's requests as fast as the log did: what a gain is worth in GPUs.
+
+Time per token is not GPU time. A faster rule is worth money where the same requests are served by fewer workers, no
+slower and without longer waits. So the rule is run with fewer and fewer of them, by bisection.
 """
 
 from __future__ import annotations
@@ -23,16 +28,16 @@ from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import Detail, SimulationSetting, TraceTimes, ceilings, simulate
 from lbopt.statistics import Interval, student_quantile
-from lbopt.studies.audit.blocks import drawn_blocks
 from lbopt.studies.audit.course import Floats
+from lbopt.studies.audit.law_from_log import LawFromLog, drawn_blocks
+from lbopt.studies.grid import Row
 
 _DRAWS = 2000
 #: Runs of a rule. A fleet is chaotic: a request that comes a moment later can move all that follow.
 REPLAYS = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleRun:
+class RuleRun(Row):
     """One rule over the log's requests; `change` and the others are relative to the log.
 
     Parameters
@@ -50,18 +55,6 @@ class RuleRun:
     share_of_ceiling
         Least seconds of all steps that any rule needs for these requests, over its own (`lbopt.simulator.ceiling`).
     """
-
-    rule: str
-    admission: str
-    tpot_mean: float
-    tpot_p95: float
-    wait_mean: float
-    wait_p99: float
-    idle_share: float
-    change: float = 0.0
-    change_interval: Interval = (0.0, 0.0)
-    wait_change_interval: Interval = (0.0, 0.0)
-    share_of_ceiling: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,3 +230,60 @@ def block_bootstrap(values: tuple[Floats, Floats, Floats], when: Floats, seed: i
     found = np.column_stack([drawn[:, 0] / drawn[:, 1] - 1, drawn[:, 2] / drawn[:, 3]])
     low, high = np.quantile(found, (0.025, 0.975), axis=0)
     return (float(low[0]), float(high[0])), (float(low[1]), float(high[1]))
+
+
+#: Runs of each size; fewer than for a table, since sizes differ by more than chance.
+_TIMES = 3
+
+
+def fewest_workers(
+    rule: str,
+    requests: Requests,
+    law: LawFromLog,
+    fleet: tuple[int, int],
+    logged: tuple[RuleRun, Floats, Floats],
+    *,
+    step: float,
+    more_slots: bool,
+    seed: int = 0,
+) -> int:
+    """Return the fewest workers, at least half of them, with which a rule is no slower than the log.
+
+    Parameters
+    ----------
+    rule
+        As `make_policy` reads it.
+    requests, law
+        The log's.
+    fleet
+        Workers and slots.
+    logged
+        The log's own run, and of each request seconds per token and the wait, seconds, (M,) each.
+    step
+        By so much a wait may grow, seconds.
+    more_slots
+        Whether fewer workers may have more slots each, because the log does not say how many there are.
+    seed
+        Of the runs.
+    """
+    workers, slots = fleet
+    before, *each = logged
+
+    def is_enough(count: int) -> bool:
+        room = math.ceil(slots * workers / count) if more_slots else slots
+        setting = setting_of(count, room, law.fixed, law.per_token)
+        run = run_rule(rule, requests, setting, (each[0], each[1]), seed, _TIMES)
+        return bool(
+            run.tpot_mean <= before.tpot_mean
+            and run.wait_mean <= before.wait_mean + step
+            and run.wait_p99 <= before.wait_p99 + step
+        )
+
+    enough, short = workers, math.ceil(workers / 2) - 1
+    while enough - short > 1:
+        middle = (enough + short) // 2
+        if middle > 0 and is_enough(middle):
+            enough = middle
+        else:
+            short = middle
+    return enough

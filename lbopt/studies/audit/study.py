@@ -1,10 +1,367 @@
-"""The audit as one of the studies."""
+"""`run_audit`: from a router's log to a recommendation, through reconstruction, findings and rules; and its outcome."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from lbopt.exceptions import InputError
+from lbopt.instances.router_log import ColumnReading, RouterLog, read_router_log
+from lbopt.simulator import ceilings
 from lbopt.studies.audit.config import AuditConfig
-from lbopt.studies.audit.run import run_audit
-from lbopt.studies.study import Study
+from lbopt.studies.audit.course import Floats
+from lbopt.studies.audit.findings import (
+    Finding,
+    OddWorker,
+    counting,
+    find_departures,
+    no_barrier,
+    odd_worker,
+    waited_with_a_free_slot,
+)
+from lbopt.studies.audit.happened import (
+    Happened,
+    OneStepGaps,
+    modelled_seconds,
+    modelled_tpot,
+    one_step_gaps,
+    what_happened,
+)
+from lbopt.studies.audit.law_from_log import LawFromLog, Reconstruction, reconstruct
+from lbopt.studies.audit.recommendation import Recommendation, recommend
+from lbopt.studies.audit.rules import RuleRun, fewest_workers, requests_of, run_rule, setting_of
+from lbopt.studies.progress import Progress, Silent
+from lbopt.studies.study import Outcome, Study
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """The recommended rule's change when the law is at an end of its interval."""
+
+    law: str
+    change: float
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Loads at a time of the log: seconds, and tokens of the heaviest and of the mean worker, means around it."""
+
+    seconds: float
+    heaviest: float
+    mean: float
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class AuditOutcome(Outcome):
+    """The answers, in the order in which they are found.
+
+    Parameters
+    ----------
+    config
+        What was asked.
+    columns, left_out, endings
+        How the log was read, why rows of it are not in it, and how the attempts ended.
+    workers
+        Names of the workers.
+    law, happened, findings
+        The step-time law, what happened, and what the model does not have.
+    over_time
+        Loads over the logged time.
+    runs
+        The log itself, then each rule; empty where none was run.
+    recommendation
+        What to do.
+    sensitivity
+        The change under other laws.
+    gaps
+        One-step gaps to the optimum; None where none were asked for or found.
+    notes, interrupted
+        As for every study.
+    """
+
+    config: AuditConfig
+    columns: tuple[ColumnReading, ...]
+    left_out: dict[str, int]
+    endings: dict[str, int]
+    workers: tuple[str, ...]
+    law: LawFromLog
+    happened: Happened
+    findings: list[Finding]
+    over_time: list[Moment]
+    runs: list[RuleRun]
+    recommendation: Recommendation
+    sensitivity: list[Sensitivity] = field(default_factory=list)
+    gaps: OneStepGaps | None = None
+
+    def __repr__(self) -> str:
+        return f"<AuditOutcome {self.config.log}: {self.recommendation.verdict} {self.recommendation.rule or ''}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answers as plain data; no request's id is among them."""
+        return {
+            "columns": [asdict(reading) for reading in self.columns],
+            "left_out": self.left_out,
+            "endings": self.endings,
+            "workers": list(self.workers),
+            "law": asdict(self.law),
+            "happened": self.happened.to_dict(),
+            "findings": [finding.to_dict() for finding in self.findings],
+            "over_time": [asdict(moment) for moment in self.over_time],
+            "rules": [run.to_dict() for run in self.runs],
+            "recommendation": self.recommendation.to_dict(),
+            "sensitivity": [asdict(one) for one in self.sensitivity],
+            "one_step_gaps": None if self.gaps is None else self.gaps.to_dict(),
+            "notes": self.notes,
+        }
+
+
+#: Fewer finished requests than this say nothing of a fleet.
+LEAST_REQUESTS = 100
+#: Share of attempts that may lack an end in the middle of a log.
+MOST_ENDLESS = 0.005
+#: Points of the picture of loads over time.
+_MOMENTS = 120
+
+
+def run_audit(
+    config: AuditConfig, progress: Progress | None = None, *, tell: Callable[[AuditOutcome], None] | None = None
+) -> AuditOutcome:
+    """Read a log and answer; Ctrl-C keeps what is done.
+
+    Parameters
+    ----------
+    config
+        What is asked.
+    progress
+        Shows progress.
+    tell
+        Is given the outcome before the one-step gaps are looked for, which take longest.
+    """
+    log = read_router_log(config.log, columns=config.named_columns, unit=config.unit)
+    return audit_log(log, config, progress, tell=tell)
+
+
+def audit_log(
+    log: RouterLog,
+    config: AuditConfig,
+    progress: Progress | None = None,
+    *,
+    tell: Callable[[AuditOutcome], None] | None = None,
+) -> AuditOutcome:
+    """Answer for a log that is read already; the parameters are those of `run_audit`.
+
+    Parameters
+    ----------
+    log
+        The log.
+    config
+        What is asked; its file is not read.
+    progress, tell
+        As for `run_audit`.
+    """
+    shown = progress or Silent()
+    finished = int(log.is_finished.sum())
+    if finished < LEAST_REQUESTS:
+        raise InputError(
+            f"log '{log.name}' has {finished} requests that ran to their end; expected at least {LEAST_REQUESTS}, "
+            "because fewer do not tell one rule from another"
+        )
+    _refuse_endless(log)
+    found, odd = fleet_of(log, config.seed)
+    slots = _slots(config, found)
+    happened = what_happened(found, slots)
+    findings = find_departures(found, slots, odd)
+    outcome = AuditOutcome(
+        config=config,
+        columns=log.columns,
+        left_out=dict(log.left_out),
+        endings=dict(Counter(log.ending.tolist())),
+        workers=log.workers,
+        law=found.law,
+        happened=happened,
+        findings=findings,
+        over_time=_over_time(found),
+        runs=[],
+        recommendation=recommend(config, found.law, happened, findings, ()),
+        notes=[*log.notes, *_notes(config, found, slots), *_notes_of(odd)],
+    )
+    with outcome.clocked():
+        if not any(finding.forbids for finding in findings) and len(log.workers) > 1:
+            _judge(outcome, found, slots, shown)
+        if tell is not None:
+            tell(outcome)
+        if config.states and odd is None and not any(finding.forbids for finding in findings):
+            outcome.gaps = one_step_gaps(found, slots, config.states, config.time_limit, config.seed, shown)
+    if outcome.interrupted and outcome.recommendation.rule is None and len(outcome.runs) <= len(config.rules):
+        outcome.recommendation = Recommendation(
+            verdict="withheld", sentences=("No recommendation: stopped before all rules had been run.",)
+        )
+    return outcome
+
+
+def fleet_of(log: RouterLog, seed: int = 0) -> tuple[Reconstruction, OddWorker | None]:
+    """Return the log's fleet, and its worker of another speed, where it has one: its tokens then count accordingly.
+
+    Parameters
+    ----------
+    log
+        A log with at least some requests that ran to their end.
+    seed
+        Of the bootstrap behind the law's intervals.
+    """
+    found = reconstruct(log, seed)
+    odd = None if no_barrier(found) else odd_worker(found)
+    return (found, None) if odd is None else counting(found, odd, seed)
+
+
+def _refuse_endless(log: RouterLog) -> None:
+    """Refuse a log with many attempts that have no end although they must have come to one: their ends were lost."""
+    done = log.is_finished
+    lasted = (log.finish - log.start)[done]
+    per_token = float(np.median(lasted / log.output[done]))
+    at_most = np.where(log.output > 0, 2 * per_token * log.output, 1.5 * float(lasted.max()))
+    endless = np.isnan(log.finish) & (log.start + at_most < log.span)
+    count = int(endless.sum())
+    if count > max(3, MOST_ENDLESS * len(log)):
+        raise InputError(
+            f"log '{log.name}' has {count:,} attempts without a finish that would have run for far longer than "
+            "requests of this log do; give their finish, or leave them out"
+        )
+
+
+def _slots(config: AuditConfig, found: Reconstruction) -> int:
+    most = found.course.most_running
+    if config.slots is not None and config.slots < most:
+        raise InputError(
+            f"slots is {config.slots}, but a worker of log '{found.log.name}' ran {most} requests at once; "
+            f"expected at least {most}"
+        )
+    return config.slots or max(most, 1)
+
+
+def _notes(config: AuditConfig, found: Reconstruction, slots: int) -> list[str]:
+    notes = []
+    if config.slots is None:
+        notes.append(f"slots per worker are taken to be {slots}, the most that a worker ran at once; --slots says more")
+    if found.law.spread < 0.02:
+        notes.append(
+            f"the heaviest load hardly varies (by {found.law.spread:.1%}), so the log tells the fixed part of a step "
+            "from its slope only roughly"
+        )
+    if len(found.log.workers) < 2:
+        notes.append("the log has one worker: there is nothing to be balanced")
+    return notes
+
+
+def _notes_of(odd: OddWorker | None) -> list[str]:
+    if odd is None:
+        return []
+    return [
+        "one-step gaps and the fewest workers are left out: both would take all workers to be equally fast, which "
+        f"worker {odd.worker} is not"
+    ]
+
+
+def _over_time(found: Reconstruction) -> list[Moment]:
+    """Return mean loads in equal stretches of the time in which anything runs."""
+    course, G = found.course, len(found.log.workers)
+    weight = course.seconds * course.is_busy
+    edges = np.linspace(course.begin[0], course.end[-1], _MOMENTS + 1)
+    place = np.clip(np.searchsorted(edges, (course.begin + course.end) / 2, side="right") - 1, 0, _MOMENTS - 1)
+    total = np.bincount(place, weight, _MOMENTS)
+    heaviest = np.bincount(place, weight * course.heaviest, _MOMENTS)
+    mean = np.bincount(place, weight * course.work / G, _MOMENTS)
+    return [
+        Moment(float((edges[k] + edges[k + 1]) / 2), float(heaviest[k] / total[k]), float(mean[k] / total[k]))
+        for k in range(_MOMENTS)
+        if total[k] > 0
+    ]
+
+
+def _judge(outcome: AuditOutcome, found: Reconstruction, slots: int, shown: Progress) -> None:
+    """Run the rules, recommend, and see how sure that is."""
+    config, log, law, happened = outcome.config, found.log, found.law, outcome.happened
+    ready = _ready(found, slots)
+    requests = requests_of(log, ready, found.attempts.tokens)
+    modelled, waited = modelled_tpot(found)[requests.rows], (log.start - ready)[requests.rows]
+    rows = requests.counted & np.isfinite(modelled)
+    requests = replace(requests, counted=rows)
+    setting = setting_of(len(log.workers), slots, law.fixed, law.per_token, found.scale)
+    of_ceiling = ceilings(requests.trace, setting).seconds / modelled_seconds(found)
+    outcome.runs.append(_of_the_log(happened, modelled[rows], waited[rows], of_ceiling))
+    shown.begin("rules", len(config.rules))
+    for rule in config.rules:
+        outcome.runs.append(run_rule(rule, requests, setting, (modelled, waited), config.seed))
+        shown.advance()
+    knows_waits = bool((log.arrival < log.start).any())
+    asked = (config, law, happened, outcome.findings, outcome.runs)
+    outcome.recommendation = recommend(*asked, knows_waits=knows_waits)
+    best = outcome.recommendation.rule
+    if best is None:
+        return
+    shown.begin("how sure", 3)
+    needed = None
+    if found.scale is None:
+        needed = fewest_workers(
+            best,
+            requests,
+            law,
+            (len(log.workers), slots),
+            (outcome.runs[0], modelled, waited),
+            step=found.mean_step_seconds,
+            more_slots=config.slots is None,
+            seed=config.seed,
+        )
+    outcome.recommendation = recommend(*asked, needed=needed, knows_waits=knows_waits)
+    shown.advance()
+    for name, fixed, per_token in _ends(found):
+        changed = replace(found, law=replace(law, fixed=fixed, per_token=per_token))
+        other = setting_of(len(log.workers), slots, fixed, per_token, found.scale)
+        run = run_rule(best, requests, other, (modelled_tpot(changed)[requests.rows], waited), config.seed)
+        outcome.sensitivity.append(Sensitivity(name, run.change))
+        shown.advance()
+
+
+def _ready(found: Reconstruction, slots: int) -> Floats:
+    """Return the seconds from which each request may start, (N,).
+
+    What every request waits, for prefill say, is no rule's merit: it is taken off every wait. Requests that wait longer
+    than that with a free slot are ready when they start.
+    """
+    log = found.log
+    waited = log.start - log.arrival
+    always = float(np.quantile(waited, 0.02))
+    ready = np.minimum(log.arrival + always, log.start)
+    return np.asarray(np.where(waited_with_a_free_slot(found, slots), log.start, ready))
+
+
+def _of_the_log(happened: Happened, modelled: np.ndarray, waited: np.ndarray, of_ceiling: float) -> RuleRun:
+    return RuleRun(
+        rule="as logged",
+        admission="",
+        tpot_mean=float(modelled.mean()),
+        tpot_p95=float(np.quantile(modelled, 0.95)),
+        wait_mean=float(waited.mean()),
+        wait_p99=float(np.quantile(waited, 0.99)),
+        idle_share=happened.idle_share,
+        **{"change": 0.0, "change_interval": (0.0, 0.0), "wait_change_interval": (0.0, 0.0)},
+        share_of_ceiling=of_ceiling,
+    )
+
+
+def _ends(found: Reconstruction) -> list[tuple[str, float, float]]:
+    """Return laws at the ends of the slope's interval that give the mean step the same time."""
+    law = found.law
+    mean_load = (found.mean_step_seconds - law.fixed) / law.per_token if law.per_token > 0 else 0.0
+    ends = []
+    for name, slope in zip(("flattest law", "steepest law"), law.per_token_interval, strict=True):
+        ends.append((name, max(found.mean_step_seconds - slope * mean_load, 0.0), slope))
+    return ends
+
 
 HELP = """Read a router's log and say whether another rule would serve the same requests faster.
 

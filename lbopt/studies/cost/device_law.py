@@ -1,4 +1,18 @@
-"""Step-time laws of a device with its constants drawn, and how many devices a worker needs."""
+"""Step-time laws of a device with its constants drawn, and how many devices a worker needs.
+
+The mean step of a load point under a step-time law whose constants are drawn many times over.
+
+The tables of the barrier form are read between their entries, because the mean number of running requests is no whole
+number.
+
+What today's price hangs on: one group of constants at a time at its 5 and 95 % ends, all others nominal.
+
+Constants of the calibrated law are taken in groups that a reader knows: what the engine does beside bytes and
+arithmetic, memory, arithmetic, experts, messages, and the effects of the engine's own run. The logarithm of the step is
+taken as linear in them, so a group moves it by 1.645 standard deviations of g'x, where g are the slopes of the group's
+constants and x is normal with their covariance under what is believed. The effects of a run of which no row is known
+have Student's law, and move it by that law's quantile.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""What a cost study found: figures by device and load point."""
+"""What a cost study found: figures by device and load point.
+
+A figure with its interval: what the cards' values give, and where 90 % of the draws lie.
+
+A constant's value may stand at one of its ends, as a peak rate does, and then the figure that the values give lies at
+the edge of what is believed. So the median of the draws is what a table shows; both are kept.
+"""
 
 from __future__ import annotations
 
