@@ -165,7 +165,7 @@ def _prefill() -> None:
 
 
 def _hindsight() -> None:
-    """The searches for placements of whole runs, by chains and exactly, and the bounds of their steps."""
+    """The searches for placements of whole runs, by exchanges and exhaustion, and the bounds of their steps."""
     from lbopt.api_hindsight import in_hindsight
     from lbopt.hindsight.optimum import compile_exact
 

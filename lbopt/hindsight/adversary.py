@@ -7,7 +7,8 @@ alone, C / t for seconds under a law C + t max_g L_g. Two optima bound what a ru
   lost by placing alone.
 - *any*: every request starts when it is best, and a slot may stay idle.
 
-Both are exact, by exhaustion (`lbopt.kernels.hindsight.small_runs`), for runs of at most `MOST_REQUESTS` requests.
+Both are exact, by exhaustion (`lbopt.hindsight.optimum` and `lbopt.kernels.hindsight.small_runs`), for runs of at most
+`MOST_REQUESTS` requests.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.hindsight.local_search import slot_by_slot
+from lbopt.hindsight.optimum import optimum
 from lbopt.hindsight.timetable import Timetable
-from lbopt.kernels.hindsight.small_runs import least_any, least_placed
+from lbopt.kernels.hindsight.small_runs import least_any
 from lbopt.model import Trace
 
 IntArray = NDArray[np.int64]
@@ -141,11 +144,10 @@ def least_placement(run: SmallRun, start: IntArray) -> Least:
     """
     order = np.argsort(start, kind="stable")
     timetable = timetable_of(run, start)
-    G, B = run.num_workers, run.slots_per_worker
-    cost, found = least_placed(timetable.start, timetable.prompt, timetable.output, G, B, _NO_LIMIT)
-    worker = np.empty_like(found)
-    worker[order] = found
-    return Least(int(cost), True, start, worker)
+    found = optimum(timetable, None, known=slot_by_slot(timetable), solver="search")
+    worker = np.empty_like(found.worker)
+    worker[order] = found.worker
+    return Least(found.upper, found.is_proved, start, worker)
 
 
 def timetable_of(run: SmallRun, start: IntArray) -> Timetable:

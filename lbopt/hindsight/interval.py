@@ -1,18 +1,18 @@
-"""How far a run was from what anybody could have done: certified intervals of the clairvoyant optimum.
+"""How far a run was from the best that was possible: intervals of the clairvoyant optimum.
 
 The clairvoyant optimum of a timetable is the least sum of barriers over all placements of its requests
-(`lbopt.hindsight.timetable`). It lies between two numbers that are both certified:
+(`lbopt.hindsight.timetable`). It lies between two numbers:
 
 - from above, the sum of a placement that was found and counted,
-- from below, the sum over the steps of what no placement of a step can be below (`least_barriers`), or a better bound
-  that is handed in.
+- from below, the sum over the steps of what no placement of a step can be below (`least_barriers`); in a small run the
+  word of an exhaustive search or the claim of a solver (`narrowed`); or a better bound that is handed in.
 
 What is linear in the barriers follows: the imbalance, sum_k (G max_g L_g(k) - sum_g L_g(k)), and the seconds of all
 steps under a law. Let R be a rule's seconds and [l, u] the interval of the optimum. The competitive ratio of the rule
 on this run, R / optimum, lies in [R / u, R / l]. In imbalance the ratio is unbounded where the lower end is 0; then the
 difference says how far the rule is from the optimum.
 
-The optimum is that of the timetable: everybody admits the same requests in the same steps, and only the workers are
+The optimum is that of the timetable: the same requests start in the same steps, and only the workers are
 chosen. What a rule could gain by admitting otherwise is bounded by the ceilings (`lbopt.simulator.ceiling`).
 """
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,15 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import BarrierForm
-from lbopt.hindsight.least_barriers import least_barriers
-from lbopt.hindsight.local_search import Placed, place_in_hindsight
+from lbopt.hindsight.local_search import Placed, least_barriers, place_in_hindsight
+from lbopt.hindsight.optimum import HindsightResult, optimum
 from lbopt.hindsight.timetable import IntArray, Timetable
+
+#: Slots of a worker, and requests of a run, up to which the exact search is asked.
+MOST_SLOTS, MOST_REQUESTS = 4, 100
+
+#: How the placement is named that the exact search ends with.
+EXACT = "exact search"
 
 #: Seconds are sums of floats: an end is moved outwards by this share, which is more than the sums lose.
 _ROUNDING = 1e-12
@@ -69,6 +75,9 @@ class ClairvoyantInterval:
         The placement whose barriers are the upper end.
     form
         The law by which steps take seconds.
+    proof
+        Where `lower_sum` comes from: "elementary-bound" (single steps), "search" or "claimed:" and a solver, as in
+        `HindsightResult`, or "given".
     """
 
     timetable: Timetable
@@ -76,11 +85,25 @@ class ClairvoyantInterval:
     lower_sum: int
     placed: Placed
     form: BarrierForm
+    proof: str = "elementary-bound"
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether both ends are one number."""
+        return self.lower_sum == self.placed.barriers
 
     @property
     def is_proved(self) -> bool:
-        """Whether both ends are one number: no placement has a smaller sum of barriers than `placed`."""
-        return self.lower_sum == self.placed.barriers
+        """Whether no placement has a smaller sum of barriers than `placed`, by what lbopt itself has found out."""
+        return self.is_closed and not self.proof.startswith("claimed")
+
+    @property
+    def said(self) -> str:
+        """How sure the optimum is: "checked", "by the search", "claimed by" and a solver, or "open"."""
+        if not self.is_closed:
+            return "open"
+        known = {"elementary-bound": "checked", "search": "by the search", "given": "by the bound given"}
+        return known.get(self.proof) or f"claimed by {self.proof.partition(':')[2]}"
 
     @property
     def barriers(self) -> Ends:
@@ -116,6 +139,7 @@ class ClairvoyantInterval:
             "tried": self.placed.tried,
             "complete": self.placed.complete,
             "proved": self.is_proved,
+            "optimum": self.said,
         }
 
 
@@ -158,7 +182,52 @@ def clairvoyant_interval(
     least = max(lower_bound, int(lower.sum()))
     if least > placed.barriers:
         raise InputError(f"lower_bound is {lower_bound}, above a placement with barriers of {placed.barriers} in sum")
-    return ClairvoyantInterval(timetable, lower, least, placed, form)
+    return ClairvoyantInterval(
+        timetable, lower, least, placed, form, "given" if least > lower.sum() else "elementary-bound"
+    )
+
+
+def is_small(timetable: Timetable) -> bool:
+    """Return whether the exact search is asked about a run."""
+    return timetable.slots_per_worker <= MOST_SLOTS and timetable.num_requests <= MOST_REQUESTS
+
+
+def narrowed(interval: ClairvoyantInterval, time_limit: float, *, seed: int = 0) -> ClairvoyantInterval:
+    """Return the interval of a small run, joined with what the exact search finds; that of a larger run as it is.
+
+    Ctrl-C ends the search; what it has found is joined as well, and the placement says that it was interrupted.
+
+    Parameters
+    ----------
+    interval
+        What is known.
+    time_limit
+        Seconds of the exact search, those of compiling left out. Without any nothing is searched.
+    seed
+        Of the solvers.
+    """
+    if interval.is_closed or not is_small(interval.timetable):
+        return interval
+    if time_limit <= 0:
+        return replace(interval, placed=replace(interval.placed, complete=False))
+    return joined(interval, optimum(interval.timetable, time_limit, seed=seed, known=interval.placed.worker))
+
+
+def joined(interval: ClairvoyantInterval, result: HindsightResult) -> ClairvoyantInterval:
+    """Return the interval with the better placement and the larger lower bound of two answers about one timetable."""
+    placed, lower, proof = interval.placed, interval.lower_sum, interval.proof
+    if result.upper < placed.barriers:
+        placed = replace(placed, worker=result.worker, barriers=result.upper, found_by=EXACT)
+    if result.lower > lower:
+        lower, proof = result.lower, result.proof
+    placed = replace(
+        placed,
+        tried=placed.tried | {EXACT: result.upper},
+        # An optimum is the same on every machine; how far another answer gets depends on the time.
+        complete=lower == placed.barriers,
+        interrupted=placed.interrupted or result.stop == "interrupted",
+    )
+    return replace(interval, lower_sum=lower, placed=placed, proof=proof)
 
 
 def seconds_of(timetable: Timetable, form: BarrierForm, worker: IntArray) -> float:

@@ -4,7 +4,7 @@ Three kinds of placements are tried on a timetable, and the one with the least s
 
 - those that are given, such as the rule's own,
 - those of the greedy rule with foresight (`lbopt.kernels.hindsight.local_search_greedy`): requests are placed in the
-  order of their starts, or, read backwards (`reading`), in that of their ends; some weights of the future are tried,
+  order of their starts, or, read backwards (`Reading`), in that of their ends; some weights of the future are tried,
 - the best of these after exchanges of chains of requests (`local_search_moves`), read backwards and forwards in turn.
 
 Most of what is gained in a long run is gained backwards. Whoever reads forwards comes to the drain last, where the
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,12 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.hindsight.halt import clock
-from lbopt.hindsight.least_barriers import least_barriers
-from lbopt.hindsight.reading import Reading, backwards, forwards
 from lbopt.hindsight.timetable import IntArray, Timetable
 from lbopt.kernels.hindsight import local_search_greedy as greedy
 from lbopt.kernels.hindsight import local_search_moves as moves
+from lbopt.kernels.hindsight.local_search_bounds import least_barriers as bounds_of_steps
+from lbopt.solvers.budget import Budget
 
 #: Points ahead at which a placement is looked at, and the powers q by which those count less that can be mended.
 _POINTS, _FORWARDS, _BACKWARDS = 40, (8.0, 32.0), (8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
@@ -111,7 +109,7 @@ def place_in_hindsight(
         raise InputError(f"time_limit is {time_limit}; expected seconds above 0, or none")
     if seed < 0:
         raise InputError(f"seed is {seed}; expected 0 or more")
-    search = _Search(timetable, math.inf if time_limit is None else clock() + time_limit)
+    search = _Search(timetable, Budget(time_limit))
     for name, worker in (known or {}).items():
         search.offer(name, np.asarray(worker, dtype=np.int64))
     if not known:
@@ -134,6 +132,72 @@ def slot_by_slot(timetable: Timetable) -> IntArray:
     return worker
 
 
+def least_barriers(timetable: Timetable) -> IntArray:
+    """Return what the barrier of each step cannot be below, in whole tokens, (K,)."""
+    return bounds_of_steps(
+        timetable.start, timetable.prompt, timetable.output, timetable.num_workers, timetable.slots_per_worker
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """A timetable as the kernels read it: forwards, or backwards in time.
+
+    Backwards a request comes at its end, with the largest size that it has, s + o - 1, gets smaller by a token a step,
+    and leaves at its start. The same placement has the same loads in the same steps, so a search may change the
+    direction at any time. What reads forwards ends in the drain, the steps after the last start, in which nothing comes
+    any more that could mend what earlier steps have left. Backwards the drain comes first, with free slots, and there
+    is none at the end: in the first step most requests start together.
+
+    Parameters
+    ----------
+    timetable
+        What is read.
+    growth
+        Tokens by which a request grows a step: 1 forwards, -1 backwards.
+    order
+        int64 (N,), rows of the timetable in the order in which requests come.
+    start, prompt, output
+        int64 (N,), in that order: the step in which they come, the tokens in it, and the steps that they stay.
+    """
+
+    timetable: Timetable
+    growth: int
+    order: IntArray
+    start: IntArray
+    prompt: IntArray
+    output: IntArray
+
+    def workers_read(self, worker: IntArray) -> IntArray:
+        """Return the workers of a placement in the order of the reading, (N,), a copy."""
+        return worker[self.order]
+
+    def placement(self, read: IntArray) -> IntArray:
+        """Return the placement whose workers these are in the order of the reading, (N,)."""
+        worker = np.empty_like(read)
+        worker[self.order] = read
+        return worker
+
+    def steps_read(self, of_steps: IntArray) -> IntArray:
+        """Return what steps have, (K,) or (K, G), in the order of the reading, a copy."""
+        return of_steps[:: self.growth].copy()
+
+
+def forwards(timetable: Timetable) -> Reading:
+    """Return the timetable in the order of the starts."""
+    order = np.arange(timetable.num_requests)
+    return Reading(timetable, 1, order, timetable.start, timetable.prompt, timetable.output)
+
+
+def backwards(timetable: Timetable) -> Reading:
+    """Return the timetable in the order of the ends, the last one first."""
+    order = np.argsort(-timetable.end, kind="stable")
+    start = (timetable.num_steps - timetable.end)[order]
+    return Reading(
+        timetable, -1, order, start, (timetable.prompt + timetable.output - 1)[order], timetable.output[order]
+    )
+
+
 class _StoppedError(Exception):
     """The time is up."""
 
@@ -141,8 +205,8 @@ class _StoppedError(Exception):
 class _Search:
     """What has been found so far, and the clock."""
 
-    def __init__(self, timetable: Timetable, deadline: float) -> None:
-        self._timetable, self._deadline = timetable, deadline
+    def __init__(self, timetable: Timetable, budget: Budget) -> None:
+        self._timetable, self._budget = timetable, budget
         self._tried: dict[str, int] = {}
         self._found: list[tuple[int, str, IntArray]] = []
         self._complete, self._interrupted = True, False
@@ -181,12 +245,12 @@ class _Search:
         """
         done, size = 0, 1
         while done < total:
-            before = clock()
-            if before >= self._deadline:
+            before, left = self._budget.seconds, self._budget.remaining()
+            if left is not None and left <= 0:
                 raise _StoppedError
             last = min(done + size, total)
             yield done, last
-            done, took = last, clock() - before
+            done, took = last, self._budget.seconds - before
             size = max(1, min(2 * size, int(size * _SLICE / max(took, 1e-6))))
 
     def with_foresight(self, reading: Reading, fading: float) -> IntArray:

@@ -1,52 +1,49 @@
-"""The clairvoyant optimum of a timetable: the placement whose sum of barriers is least, with a proof or an interval.
+"""The clairvoyant optimum of a small run: the placement whose sum of barriers is least, or an interval that holds it.
 
-`optimum` finds a good placement by annealing (`search_start`), and proves a lower bound by covers of the requests by
-sets that one worker can run (`search_cover`). Where the whole run is too long for that, its parts are taken by
-themselves, requests cut off at the ends of a part: least barriers of disjoint parts add up to a lower bound. Parts are
-either of about equally many requests, or two: the end of the run, in which so few requests run that covers of them are
-searched, and all before it, which the surplus bound is for (`search_surplus`). The search
-stops when the bounds meet or when the time is up; what is returned is always an interval that holds the optimum, and
-the placement at its upper end.
+A run is read as chains and windows (`lbopt.hindsight.chains`). Two kinds of engines are asked for the least sum of the
+windows' largest token sums, each for a part of the time:
+
+- *exhaustion* (`lbopt.kernels.hindsight.exhaustion`), which ends where there are few chains: few slots, and starts
+  that do not coincide;
+- a *solver* of integer programs (`lbopt.hindsight.program`), which is good at bursts of short requests.
+
+Every placement is counted again, step by step. A lower bound is the sum of the bounds of single steps, the word of the
+exhaustion, which no second search checks, or the claim of a solver, used as far as `lbopt.solvers.registry` trusts it.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
+from functools import cache, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.hindsight.bounds import step_bounds
-from lbopt.hindsight.certificate import BoundCertificate, WindowBound, clip, digest
-from lbopt.hindsight.halt import Halt, clock
-from lbopt.hindsight.search_cover import prove
-from lbopt.hindsight.search_start import LONG, good_placement
-from lbopt.hindsight.search_surplus import surplus_bound
-from lbopt.hindsight.timetable import Timetable
-from lbopt.hindsight.windows import cut
+from lbopt.hindsight.chains import Chains, chained, events, finer
+from lbopt.hindsight.local_search import least_barriers, place_in_hindsight
+from lbopt.hindsight.program import placement_of, program_of, values_of
+from lbopt.hindsight.timetable import IntArray, Timetable
+from lbopt.kernels.arrays import record
+from lbopt.kernels.hindsight.exhaustion import LIMITS, Pieces, try_all
+from lbopt.solvers.backend import Task, load
+from lbopt.solvers.budget import Budget, Limits
+from lbopt.solvers.interruptible import run_interruptible
+from lbopt.solvers.registry import capabilities, is_available, require
+from lbopt.solvers.rounding import rounded_up
 
-IntArray = NDArray[np.int64]
+#: Solvers of integer programs that can be asked, the one that closes most runs first.
+SOLVERS = ("cp-sat", "highs")
 
-#: Seconds that are as good as no limit.
-_FOREVER = 1e9
+#: Parts of the time that is left for a first placement, and for exhaustion before a solver is asked.
+_FIRST, _BRIEF = 0.2, 0.3
 
-#: Part of the time for the first placement; what the proof leaves is spent on a better one.
-_START_SHARE = 0.2
+#: Chains of requests that the local search tries for each step, for the first placement.
+_EFFORT = 50
 
-#: Part of the rest for the whole run; parts of it get what that leaves.
-_WHOLE_SHARE = 0.65
-
-#: Numbers of parts that are tried where the whole run is too long.
-_PARTS = (2, 4)
-
-#: Requests that run at most in the end of a run, fewest first: covers of these are searched.
-_ENDS = (12, 16, 20)
-
-#: Parts of the time that is then left for one end, and for the surplus bound of what comes before.
-_END_SHARE, _SURPLUS_SHARE = 0.1, 0.75
+#: A deadline that has passed, whatever the time is: 0 would be none.
+_PASSED = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,45 +54,63 @@ class HindsightResult:
     ----------
     lower, upper
         Sums of barriers over all steps, in tokens.
-    lower_imbalance, upper_imbalance
-        The same as G times the sum of barriers less the sum of all loads.
     worker
         int, (N,): worker of each request, in the order of the timetable.
-    nodes
-        Decisions and exchanges that were tried.
+    proof
+        Where the lower end comes from, in the words of `lbopt.Result`: "elementary-bound" (single steps, which anyone
+        can count), "search" (exhaustion, not checked) or "claimed:" and a solver.
+    stop
+        "done" where the ends meet; else "time", "interrupted", or what a solver ended with.
     seconds
         Time taken.
-    stop
-        "proved"; else why the interval is open: "time", "size" (one worker can run too many sets of requests to list
-        them), "memory", or "interrupted" where `Halt` ended the search.
-    certificate
-        What the lower bound follows from.
     """
 
     lower: int
     upper: int
-    lower_imbalance: int
-    upper_imbalance: int
     worker: IntArray
-    nodes: int
-    seconds: float
+    proof: str
     stop: str
-    certificate: BoundCertificate
+    seconds: float
 
     @property
     def is_proved(self) -> bool:
-        """Return whether the placement is proved to be best."""
-        return self.lower == self.upper
+        """Return whether the placement is best, by what lbopt itself has found out."""
+        return self.lower == self.upper and not self.proof.startswith("claimed")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Question:
+    """What an engine is asked: the chains, and the best placement so far with its sum of barriers.
+
+    Windows lie between `cuts` (C + 1,); `floors` (C,) are what the barriers there are at least.
+    """
+
+    chains: Chains
+    cuts: IntArray
+    floors: IntArray
+    worker: IntArray
+    upper: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answer:
+    """What an engine says: a bound, None for none; a placement, None for none; and "done", or why it ended earlier."""
+
+    bound: int | None
+    worker: IntArray | None
+    stop: str
+
+
+_Engine = Callable[[_Question, Limits], _Answer]
 
 
 def optimum(
     timetable: Timetable,
-    time_limit: float = 60.0,
+    time_limit: float | None = 60.0,
     *,
     seed: int = 0,
-    fine: int | None = None,
     known: IntArray | None = None,
-    halt: Halt | None = None,
+    solver: str = "exact",
 ) -> HindsightResult:
     """Return the placement with the least sum of barriers, or an interval for it.
 
@@ -104,20 +119,22 @@ def optimum(
     timetable
         The run.
     time_limit
-        Seconds, above 0; the time in which kernels are compiled or read from disk is not part of it.
+        Seconds, above 0, and None for none; the time in which kernels are compiled or read from disk is not part of it.
     seed
-        Of the annealing; the bound does not depend on it.
-    fine
-        Windows that steps with empty slots are cut into (`lbopt.hindsight.windows`); None for the default.
+        Of the first placement and of solvers.
     known
-        int, (N,): a placement to improve on; None for none. It is checked.
-    halt
-        Ends the search before its time, with what it has found; None where nothing does.
+        int, (N,): a placement to improve on; None for one that the local search finds. It is checked.
+    solver
+        "exact": exhaustion, then CP-SAT or HiGHS, where it is installed and trusted with numbers as large as these.
+        "search": exhaustion alone. One of `SOLVERS`: that one alone.
 
     Raises
     ------
     InputError
-        Where `time_limit` is not above 0, or the known placement needs more slots than there are.
+        Where `time_limit` is not above 0, the known placement needs more slots than there are, or there is no such
+        solver.
+    BackendUnavailableError
+        Where the package of the solver is not installed.
 
     Examples
     --------
@@ -127,131 +144,96 @@ def optimum(
     >>> result.lower, result.upper, result.is_proved
     (36, 36, True)
     """
-    if not time_limit > 0:
+    if time_limit is not None and not time_limit > 0:
         raise InputError(f"time_limit is {time_limit!r}; expected seconds, above 0")
+    engines = _engines(timetable, solver, seed)
     compile_exact()
-    halt, began = halt or Halt(), clock()
-    windows = cut(timetable) if fine is None else cut(timetable, fine)
-    worker, tried = good_placement(timetable, windows, _START_SHARE * time_limit, seed, halt)
-    if known is not None and timetable.barriers(known) < timetable.barriers(worker):
-        worker = known
-    left = time_limit - (clock() - began)
-    proof = prove(timetable, windows, worker, max(0.0, _WHOLE_SHARE * left), halt)
-    upper, worker, stop, nodes = proof.upper, proof.worker, proof.stop, proof.nodes
-    kind = "steps" if proof.lower == int(windows.floor.sum()) else "covers"
-    steps = timetable.num_steps
-    bounds: tuple[WindowBound, ...] = (WindowBound(0, steps, proof.lower, kind),) if steps else ()
-    tried_parts = _PARTS if stop in ("time", "memory") else ()
-    for number, parts in enumerate(tried_parts):
-        left = (time_limit - (clock() - began)) / (len(tried_parts) + 1 - number)
-        if left > 0 and _added(bounds) < upper and not halt.is_asked:
-            apart, more = _in_parts(timetable, parts, left, seed, halt)
-            nodes += more
-            bounds = max(bounds, apart, key=_added)
-    left = time_limit - (clock() - began)
-    if left > 0 and _added(bounds) < upper and not halt.is_asked:
-        apart, more = _with_its_end(timetable, worker, left, seed, halt)
-        nodes += more
-        bounds = max(bounds, apart, key=_added)
-    lower = _added(bounds)
-    left = time_limit - (clock() - began)
-    if stop in ("size", "memory") and left > 0 and lower < upper and not halt.is_asked:
-        better, more = good_placement(timetable, windows, left, seed + 1, halt, LONG)
-        tried += more
-        if (cost := timetable.barriers(better)) < upper:
-            upper, worker = cost, better
-    workers, total = timetable.num_workers, int(timetable.totals().sum())
-    return HindsightResult(
-        lower,
-        upper,
-        workers * lower - total,
-        workers * upper - total,
-        worker,
-        nodes + tried,
-        clock() - began,
-        "proved" if lower == upper else "interrupted" if halt.is_asked else stop,
-        BoundCertificate(digest(timetable), bounds),
-    )
+    budget, stop = Budget(time_limit), "done"
+    if known is None:
+        first = place_in_hindsight(timetable, effort=_EFFORT, time_limit=time_limit and _FIRST * time_limit, seed=seed)
+        known, stop = first.worker, "interrupted" if first.interrupted else stop
+    floors, chains, cuts = least_barriers(timetable), chained(timetable), events(timetable)
+    worker, upper = np.asarray(known, dtype=np.int64), timetable.barriers(known)
+    lower, proof = int(floors.sum()), "elementary-bound"
+    for origin, share, ask in engines:
+        if stop == "interrupted" or lower == upper:
+            break
+        limits = Limits(budget.remaining).leaving((1 - share) * (budget.remaining() or 0))
+        stop = limits.stopped() or "done"
+        while lower < upper and stop == "done":
+            answer = ask(_Question(chains, cuts, np.add.reduceat(floors, cuts[:-1]), worker, upper), limits)
+            stop = answer.stop
+            if answer.worker is not None and (reached := timetable.barriers(answer.worker)) < upper:
+                worker, upper = answer.worker, reached
+            if answer.bound is not None and lower < answer.bound <= upper:
+                lower, proof = answer.bound, origin
+            if (
+                stop == "done" and lower < upper
+            ):  # the placement costs more than its windows say, or a claim is not used
+                before, cuts = cuts, cuts if answer.worker is None else finer(timetable, cuts, answer.worker)
+                stop = "done" if cuts.size > before.size else "refused"
+            stop = (limits.stopped() or stop) if stop == "done" else stop
+    return HindsightResult(lower, upper, worker, proof, "done" if lower == upper else stop, budget.seconds)
 
 
-def _added(bounds: tuple[WindowBound, ...]) -> int:
-    return sum(window.bound for window in bounds)
+def _engines(timetable: Timetable, solver: str, seed: int) -> Sequence[tuple[str, float, _Engine]]:
+    """Return the engines to ask, with the origin of their bounds and the part of the time that is left for each."""
+    if solver not in ("exact", "search", *SOLVERS):
+        raise InputError(f"solver is {solver!r}; expected one of exact, search, {', '.join(SOLVERS)}")
+    if solver in SOLVERS:
+        require(solver)
+        return [(f"claimed:{solver}", 1.0, partial(_by_program, solver, seed))]
+    total = timetable.num_workers * int(timetable.totals().sum())
+    ready = [name for name in SOLVERS if is_available(name) and capabilities(name).trusts(total)]
+    chosen = ready[:1] if solver == "exact" else []
+    own: tuple[str, float, _Engine] = ("search", _BRIEF if chosen else 1.0, _by_exhaustion)
+    return [own, *((f"claimed:{name}", 1.0, partial(_by_program, name, seed)) for name in chosen)]
+
+
+def _by_exhaustion(asked: _Question, limits: Limits) -> _Answer:
+    """Try all workers for the chains, those with most tokens first."""
+    chains, table = asked.chains, asked.chains.timetable
+    tokens = asked.chains.tokens(asked.cuts)
+    order = np.argsort(-tokens.sum(axis=1), kind="stable")
+    first, last = (np.searchsorted(asked.cuts, steps[order]) for steps in (chains.start, chains.end))
+    fleet = (table.num_workers, table.slots_per_worker)
+    pieces = Pieces(np.ascontiguousarray(tokens[order]), first, last, asked.floors, *fleet)
+    state, found = record(LIMITS), []
+
+    def stop() -> None:
+        state.deadline = _PASSED
+
+    state.deadline = limits.deadline()
+    interrupted = run_interruptible(lambda: found.append(try_all(pieces, asked.upper, state)), stop)
+    least, chosen = found[0]
+    placed = np.empty_like(chosen)
+    placed[order] = chosen
+    ended = "interrupted" if interrupted else "time" if state.expired else "done"
+    return _Answer(int(least) if ended == "done" else None, placed[chains.of] if chosen[0] >= 0 else None, ended)
+
+
+def _by_program(solver: str, seed: int, asked: _Question, limits: Limits) -> _Answer:
+    """Ask a solver of integer programs, from the best placement."""
+    begun, chains, tokens = time.perf_counter(), asked.chains, asked.chains.tokens(asked.cuts)
+    program, hint = program_of(chains, tokens, asked.floors), values_of(chains, tokens, asked.worker)
+    task = Task(program=program, hint=hint, time_limit=limits.remaining(), seed=seed, begun=begun)
+    raw = load(solver).minimise(task)
+    claim = rounded_up(raw.bound) if capabilities(solver).trusts(program.total) else None
+    if raw.values is None:
+        return _Answer(claim, None, raw.stop)
+    worker = placement_of(chains, raw.values)
+    try:
+        chains.timetable.barriers(worker)
+    except InputError:  # it does not keep the slots
+        return _Answer(None, None, "failed")
+    return _Answer(claim, worker, raw.stop)
 
 
 @cache
 def compile_exact() -> None:
-    """Compile every kernel of the exact search, or read it from disk, so that no search pays for it.
-
-    Below the worst placement of these four requests there are sets to list and covers to search.
-    """
+    """Compile the kernel of the exhaustion, or read it from disk, so that no search pays for it."""
     start, prompt, output = np.array([[0, 0, 0, 0], [9, 5, 4, 1], [3, 2, 2, 3]])
-    table = Timetable(2, 2, start, prompt, output)
-    windows = cut(table)
-    good_placement(table, windows, _FOREVER, 0, moves=10)
-    prove(table, windows, np.array([0, 0, 1, 1]), _FOREVER)
-    surplus_bound(table, np.array([0, 0, 1, 1]), _FOREVER)
-
-
-def _with_its_end(
-    timetable: Timetable, worker: IntArray, time_limit: float, seed: int, halt: Halt
-) -> tuple[tuple[WindowBound, ...], int]:
-    """Return the bounds of the end of a run and of what comes before, and how many decisions were tried.
-
-    Parameters
-    ----------
-    timetable
-        The run.
-    worker
-        int, (N,): a good placement.
-    time_limit
-        Seconds.
-    seed
-        Of the annealing of the end.
-    halt
-        Ends the search.
-    """
-    running, floors = timetable.running(), step_bounds(timetable)
-    steps, nodes, gained = timetable.num_steps, 0, 0
-    end = WindowBound(steps, steps, 0, "steps")
-    for most in _ENDS:
-        low = int(np.append(-1, np.flatnonzero(running > most))[-1]) + 1
-        if low >= end.first:
-            continue
-        piece, share = clip(timetable, low, steps), _END_SHARE * time_limit
-        windows = cut(piece)
-        placed, tried = good_placement(piece, windows, _START_SHARE * share, seed, halt)
-        proof = prove(piece, windows, placed, (1 - _START_SHARE) * share, halt)
-        nodes += tried + proof.nodes
-        if proof.lower - int(windows.floor.sum()) > gained:
-            gained = proof.lower - int(windows.floor.sum())
-            end = WindowBound(low, steps, proof.lower, "covers")
-        if proof.lower < proof.upper or halt.is_asked:
-            break
-    before = WindowBound(0, end.first, int(floors[: end.first].sum()), "steps")
-    runs = timetable.start < end.first
-    found = surplus_bound(clip(timetable, 0, end.first), worker[runs], _SURPLUS_SHARE * time_limit, halt)
-    if found is not None:
-        nodes += found.nodes
-        if found.lower > before.bound:
-            cuts, prices = tuple(found.cuts.tolist()), tuple(found.prices.tolist())
-            before = WindowBound(0, end.first, found.lower, "surplus", cuts, prices)
-    return tuple(window for window in (before, end) if window.first < window.last), nodes
-
-
-def _in_parts(
-    timetable: Timetable, parts: int, time_limit: float, seed: int, halt: Halt
-) -> tuple[tuple[WindowBound, ...], int]:
-    """Return bounds of parts in which about equally many requests start, and how many decisions were tried."""
-    edges = [timetable.start[timetable.num_requests * part // parts] for part in range(1, parts)]
-    steps = sorted({0, timetable.num_steps, *map(int, edges)})
-    bounds: list[WindowBound] = []
-    nodes = 0
-    for low, high in pairwise(steps):
-        piece, share = clip(timetable, low, high), time_limit / (len(steps) - 1)
-        windows = cut(piece)
-        worker, tried = good_placement(piece, windows, _START_SHARE * share, seed, halt)
-        proof = prove(piece, windows, worker, (1 - _START_SHARE) * share, halt)
-        kind = "steps" if proof.lower == int(windows.floor.sum()) else "covers"
-        bounds.append(WindowBound(low, high, proof.lower, kind))
-        nodes += tried + proof.nodes
-    return tuple(bounds), nodes
+    table = Timetable(2, 2, start, prompt, output)  # below the worst placement there is a better one
+    worker, cuts, chains = np.array([0, 0, 1, 1]), events(table), chained(table)
+    floors = np.add.reduceat(least_barriers(table), cuts[:-1])
+    _by_exhaustion(_Question(chains, cuts, floors, worker, table.barriers(worker)), Limits())

@@ -24,11 +24,12 @@ def hindsight_tables(outcome: HindsightOutcome) -> list[Table]:
             f"workers × {config.scenario.slots_per_worker} slots",
             caption=(
                 "Imbalance in tokens, mean over the steps. Optimum: the best placement of the same requests in the "
-                "steps in which they started, by somebody who knows all lengths; it lies between the two ends, of "
-                "which the lower is proved and the upper is a placement that was found; proved: they are one number, "
-                "and no placement is better. Above it: imbalance less that of the optimum. Rule / optimum: seconds "
-                "over seconds. First come: the same with the starts of first come, first served. Of the ceiling: "
-                "tokens a second over what no rule can pass, whomever it admits and when."
+                "steps in which they started, by a router that knows all lengths; it lies between the two ends, of "
+                "which the lower is a bound and the upper is a placement that was found. Where they are one number: "
+                "checked, step by step; by the search, which tried all and which nothing checks; or claimed by a "
+                "solver. Above it: imbalance less that of the optimum. Rule / optimum: seconds over seconds. First "
+                "come: the same with the starts of first come, first served. Of the ceiling: tokens a second over what "
+                "no rule can pass, whomever it admits and when."
             ),
             headers=(
                 *("rule", "imbalance", "optimum", "above it", "time (s)", "optimum (s)", "rule / optimum"),
@@ -67,6 +68,7 @@ def hindsight_csv(outcome: HindsightOutcome) -> list[dict[str, object]]:
             "share_of_ceiling": one.share_of_ceiling,
             **_ends("optimum_imbalance_tokens", one.optimum_imbalance),
             "optimum_proved": one.is_proved,
+            "optimum": one.optimum,
             **_ends("imbalance_above_tokens", one.imbalance_above),
             **_ends("optimum_seconds", one.optimum_seconds),
             **_ends("ratio", one.ratio),
@@ -97,7 +99,8 @@ def _line(rule: RuleInHindsight) -> tuple[str, ...]:
     return (
         rule.rule,
         numbers.tokens(rule.mean_imbalance),
-        _between(rule.optimum_imbalance, numbers.tokens, 1 / rule.steps) + (", proved" if rule.is_proved else ""),
+        _between(rule.optimum_imbalance, numbers.tokens, 1 / rule.steps)
+        + ("" if rule.optimum == "open" else f", {rule.optimum}"),
         _between(rule.imbalance_above, numbers.tokens, 1 / rule.steps),
         _seconds(rule.seconds),
         _between(rule.optimum_seconds, _seconds),

@@ -12,16 +12,12 @@ from hindsight import exhaustion
 
 import lbopt
 from lbopt.hardware import BarrierForm
-from lbopt.hindsight import exact_interval, halt, search_cover, search_start
+from lbopt.hindsight import interval as module
 from lbopt.hindsight import optimum as optimum_module
-from lbopt.hindsight.exact_interval import EXACT, is_small, joined, narrowed
-from lbopt.hindsight.halt import Halt
-from lbopt.hindsight.interval import clairvoyant_interval
+from lbopt.hindsight.interval import EXACT, clairvoyant_interval, is_small, joined, narrowed
 from lbopt.hindsight.optimum import optimum
 from lbopt.hindsight.timetable import Timetable, first_come
 from lbopt.kernels import compile_time
-from lbopt.kernels.arrays import record
-from lbopt.kernels.hindsight.optimum_lists import LISTING
 from lbopt.model import Trace
 from lbopt.report.hindsight_tables import hindsight_csv, hindsight_tables
 from lbopt.studies.hindsight import study as study_module
@@ -29,13 +25,6 @@ from tests.hindsight.frozen import lengths_of
 
 AFFINE = BarrierForm(fixed=0.5, per_token=0.01)
 SMALL = {"policies": ["jsq", "fcfs"], "requests": 30, "workers": 2, "slots": 3}
-
-
-@pytest.fixture
-def short_annealing(monkeypatch):
-    monkeypatch.setattr(search_start, "MOVES", 200)
-    monkeypatch.setattr(search_start, "PATIENCE", 1)
-    monkeypatch.setattr("lbopt.hindsight.optimum.LONG", 200)
 
 
 def random_table(seed, count=7, workers=3, slots=2):
@@ -48,7 +37,7 @@ def burst(count=64):
     return first_come(lengths_of("burstgpt", count, np.random.default_rng([99, count, 0])), 4, 4)
 
 
-def test_a_small_run_is_proved_to_be_what_exhaustion_finds(short_annealing):
+def test_a_small_run_is_proved_to_be_what_exhaustion_finds():
     open_before = 0
     for seed in range(40):
         table = random_table(seed)
@@ -58,6 +47,7 @@ def test_a_small_run_is_proved_to_be_what_exhaustion_finds(short_annealing):
         assert after.is_proved and after.placed.complete
         assert after.barriers.low == after.barriers.high == best == table.barriers(after.placed.worker)
         assert after.to_dict()["proved"] is True
+        assert after.to_dict()["optimum"] == ("checked" if best == before.lower_sum else "by the search")
         seconds = 0.5 * table.num_steps + 0.01 * best
         assert after.seconds.low == pytest.approx(seconds) == after.seconds.high
         open_before += not before.is_proved
@@ -78,20 +68,24 @@ def test_the_better_placement_and_the_larger_bound_are_kept():
     kept = joined(interval, worse)
     assert (kept.lower_sum, kept.placed.barriers) == (interval.lower_sum, interval.placed.barriers)
     assert kept.placed.found_by == interval.placed.found_by and kept.placed.worker is interval.placed.worker
-    assert not kept.placed.complete  # time decided how far it came
-    assert joined(interval, dataclasses.replace(worse, stop="size")).placed.complete
+    assert not kept.placed.complete and kept.said == "open"  # time decided how far it came
+    claimed = joined(interval, dataclasses.replace(result, proof="claimed:cp-sat"))
+    assert claimed.is_closed and not claimed.is_proved
+    assert (claimed.said, claimed.to_dict()["proved"]) == ("claimed by cp-sat", False)
+    given = clairvoyant_interval(table, AFFINE, {"best": result.worker}, lower_bound=best, effort=0)
+    assert given.said == "by the bound given"
 
 
 @pytest.mark.parametrize(("count", "slots", "small"), [(100, 4, True), (101, 4, False), (100, 5, False)])
 def test_only_small_runs_are_asked(count, slots, small, monkeypatch):
     asked = []
-    real = exact_interval.optimum
+    real = module.optimum
 
     def noted(timetable, time_limit, **named):
         asked.append(time_limit)
         return real(timetable, 1e-6, **named)
 
-    monkeypatch.setattr(exact_interval, "optimum", noted)
+    monkeypatch.setattr(module, "optimum", noted)
     table = random_table(1, count, 2, slots)
     assert is_small(table) == small
     interval = clairvoyant_interval(table, AFFINE, effort=0)
@@ -100,67 +94,43 @@ def test_only_small_runs_are_asked(count, slots, small, monkeypatch):
 
 
 def test_without_time_nothing_is_searched_and_that_is_said(monkeypatch):
-    monkeypatch.setattr(exact_interval, "optimum", None)
+    monkeypatch.setattr(module, "optimum", None)
     interval = clairvoyant_interval(random_table(3), AFFINE, effort=0)
     after = narrowed(interval, -0.1)
     assert after.barriers == interval.barriers and not after.placed.complete
 
 
 def test_a_placement_that_is_known_is_improved_on():
-    """With hardly any time the answer is no worse than what is known; a crowded worker is refused."""
     table = random_table(3)
     best = optimum(table, 600.0)
     assert optimum(table, 1e-9, known=best.worker).upper == best.upper
-    with pytest.raises(lbopt.exceptions.InputError, match="holds more than 2 requests"):
-        optimum(table, 1.0, known=np.zeros(table.num_requests, dtype=np.int64))
 
 
-class _SoonHalted(Halt):
-    """Asks for the end a little after the first list is begun."""
-
-    def __init__(self):
-        super().__init__()
-        self.watched = 0
-
-    def watch(self, state):
-        self.watched += 1
-        if self.watched == 1:
-            threading.Timer(0.02, self.ask).start()
-        super().watch(state)
-
-
-def test_a_kernel_that_runs_ends_when_asked(short_annealing):
+@pytest.mark.parametrize("solver", ["search", "cp-sat"])
+def test_ctrl_c_ends_a_search_that_runs(solver):
     """The limit is an hour: without a hearing the test would not end. What is known by then holds."""
-    asked = _SoonHalted()
-    result = optimum(burst(), 3600.0, halt=asked)
-    assert asked.watched >= 1
+    if solver == "cp-sat":
+        pytest.importorskip("ortools")
+    table = first_come(lengths_of("uniform", 100, np.random.default_rng(5)), 4, 12)
+    known = module.place_in_hindsight(table, effort=0).worker
+    optimum(table, 0.01, known=known, solver=solver)  # loads what it needs
+    pressed = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
+    pressed.start()
+    result = optimum(table, 3600.0, known=known, solver=solver)
+    assert not pressed.is_alive(), "it ended by itself"
     assert result.stop == "interrupted" and result.lower < result.upper
-    assert result.upper == burst().barriers(result.worker)
-
-
-def test_who_is_asked_before_the_search_begins_searches_nothing(short_annealing):
-    asked = Halt()
-    asked.ask()
-    result = optimum(burst(), 3600.0, halt=asked)
-    assert result.stop == "interrupted"
-    state = record(LISTING)
-    asked.watch(state)
-    assert state.deadline == 1
+    assert result.upper == table.barriers(result.worker)
 
 
 def test_ctrl_c_keeps_the_interval_and_all_rules(monkeypatch):
     """Ctrl-C in the exact search of the first timetable: it ends, no other begins, and every rule has an interval."""
-    real, calls = exact_interval.optimum, []
+    real, calls = module.optimum, []
 
-    def pressed(timetable, time_limit, *, halt, **named):
+    def pressed(timetable, time_limit, **named):
         calls.append(timetable)
-        signal.raise_signal(signal.SIGINT)
-        ended = threading.Event()
-        while not halt.is_asked:
-            ended.wait(0.01)
-        return real(timetable, time_limit, halt=halt, **named)
+        return dataclasses.replace(real(timetable, 1e-6, **named), stop="interrupted")
 
-    monkeypatch.setattr(exact_interval, "optimum", pressed)
+    monkeypatch.setattr(module, "optimum", pressed)
     outcome = lbopt.in_hindsight(**{**SMALL, "policies": ["jsq", "fcfs", "br-0"]}, effort=1)
     assert outcome.interrupted and len(calls) == 1
     assert [one.rule for one in outcome.rules] == ["jsq", "fcfs", "br-0"]
@@ -168,32 +138,28 @@ def test_ctrl_c_keeps_the_interval_and_all_rules(monkeypatch):
     assert all(one.ratio.low >= 1 - 1e-9 for one in outcome.rules)
 
 
-def test_compiling_does_not_count(monkeypatch, short_annealing):
+def test_compiling_does_not_count(monkeypatch):
     """A thousand seconds pass within the search, all of them in the compiler: the limit of a minute still proves it."""
     late = [0]
-    real_now, real_cut = halt.now, optimum_module.cut
+    real_clock, real_chained = optimum_module.Budget.__init__.__globals__["time"].perf_counter, optimum_module.chained
 
-    def cut_late(timetable):
+    def chained_late(timetable):
         late[0] += 1000
         monkeypatch.setattr(compile_time._Account, "total", compile_time._Account.total + 1000.0)
-        return real_cut(timetable)
+        return real_chained(timetable)
 
     table = Timetable(2, 2, [0, 0, 0, 0], [9, 5, 4, 1], [3, 2, 2, 3])
     optimum(table, 60.0)
-    monkeypatch.setattr(halt, "now", lambda: real_now() + late[0] * 10**9)
-    monkeypatch.setattr(optimum_module, "cut", cut_late)
+    monkeypatch.setattr("lbopt.solvers.budget.time.perf_counter", lambda: real_clock() + late[0])
+    monkeypatch.setattr(optimum_module, "chained", chained_late)
     result = optimum(table, 60.0)
     assert late[0] == 1000
     assert result.is_proved and 0 <= result.seconds < 60
 
 
-def test_a_bound_that_is_open_is_never_called_proved(short_annealing):
+def test_a_bound_that_is_open_is_never_called_proved():
     result = optimum(burst(), 1e-9)
-    assert result.lower < result.upper and result.stop == "time"
-    table = burst()
-    windows = optimum_module.cut(table)
-    worker = search_start.greedy(table, windows) // 4
-    assert search_cover.prove(table, windows, worker, 0.0).stop == "time"
+    assert result.lower < result.upper and result.stop == "time" and not result.is_proved
 
 
 @pytest.mark.parametrize(("words", "least", "most"), [({"effort": 3}, 3.0, 3.0), ({"time_limit": 500.0}, 1.0, 500.0)])
@@ -209,14 +175,16 @@ def test_the_study_gives_it_the_time_that_is_left(words, least, most, monkeypatc
     assert given and all(least <= one <= most for one in given)
 
 
-def test_the_table_says_proved():
+def test_the_table_says_how_sure_the_optimum_is():
     outcome = lbopt.in_hindsight(**SMALL, time_limit=600.0)
     assert all(one.is_proved for one in outcome.rules)
     (table,) = hindsight_tables(outcome)
     column = table.headers.index("optimum")
-    assert all(row[column].endswith(", proved") and "…" not in row[column] for row in table.rows)
+    assert all(row[column].endswith(", by the search") and "…" not in row[column] for row in table.rows)
     assert [row["optimum_proved"] for row in hindsight_csv(outcome)] == [True, True]
+    assert [row["optimum"] for row in hindsight_csv(outcome)] == ["by the search"] * 2
     assert outcome.notes == []
     large = lbopt.in_hindsight(**{**SMALL, "slots": 12, "requests": 200}, effort=1)
     assert not any(one.is_proved for one in large.rules)
-    assert not any("proved" in cell for row in hindsight_tables(large)[0].rows for cell in row)
+    assert {one.optimum for one in large.rules} == {"open"}
+    assert not any("search" in cell or "claimed" in cell for row in hindsight_tables(large)[0].rows for cell in row)

@@ -15,8 +15,7 @@ import lbopt
 from lbopt.exceptions import InputError
 from lbopt.hardware import BarrierForm
 from lbopt.hindsight.interval import Ends, clairvoyant_interval, seconds_of
-from lbopt.hindsight.least_barriers import least_barriers
-from lbopt.hindsight.local_search import slot_by_slot
+from lbopt.hindsight.local_search import least_barriers, slot_by_slot
 from lbopt.hindsight.timetable import first_come
 from lbopt.model import Trace
 

@@ -10,9 +10,14 @@ from hindsight import exhaustion
 
 import lbopt
 from lbopt.exceptions import InputError
-from lbopt.hindsight.least_barriers import least_barriers
-from lbopt.hindsight.local_search import _placement, place_in_hindsight, slot_by_slot
-from lbopt.hindsight.reading import backwards, forwards
+from lbopt.hindsight.local_search import (
+    _placement,
+    backwards,
+    forwards,
+    least_barriers,
+    place_in_hindsight,
+    slot_by_slot,
+)
 from lbopt.hindsight.timetable import Timetable, first_come
 from lbopt.kernels.hindsight import local_search_moves as moves
 from lbopt.model import Trace

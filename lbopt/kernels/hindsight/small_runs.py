@@ -1,13 +1,11 @@
 """Small whole runs, by exhaustion: the least that a router who knows every length can pay.
 
 Requests are all there from the beginning, workers are interchangeable, nothing moves or pauses. A step costs `fixed`
-plus the largest load, in tokens; steps in which nothing runs are left out, as they only cost.
-
-- `least_any`: any start, any admission. A* over decisions: the request at the pointer starts now on some worker or
-  waits; after the last one the step is taken. A state is one pair of whole numbers, a byte a request: 0 waits, 255 has
-  ended, else worker, age and 1. Workers are numbered by their first request, so that states which differ by names of
-  workers are one. Of equal requests the earlier one starts first.
-- `least_placed`: the starts are given, and workers are chosen. Depth first, in the order of starts.
+plus the largest load, in tokens; steps in which nothing runs are left out, as they only cost. Any start and any
+admission is tried by A* over decisions: the request at the pointer starts now on some worker or waits; after the last
+one the step is taken. A state is one pair of whole numbers, a byte a request: 0 waits, 255 has ended, else worker, age
+and 1. Workers are numbered by their first request, so that states which differ by names of workers are one. Of equal
+requests the earlier one starts first.
 
 The bounds, each by one line: no step is below the largest load of what runs already, nor the sum of all loads below
 their share of G workers; a worker that takes the largest waiting request shows all of it and all that it has left;
@@ -222,59 +220,3 @@ def _starts(key: tuple[int, int], before: dict[tuple[int, int], tuple[int, int]]
             step += 1
         elif field[pointer - 1] != 0:
             start[pointer - 1] = step
-
-
-@kernel
-def least_placed(start: Ints, prompt: Ints, output: Ints, G: int, B: int, most: int) -> tuple[int, Ints]:
-    """Return the least sum of largest loads with these starts, and a worker of each request (-1: nothing below `most`).
-
-    Parameters
-    ----------
-    start, prompt, output
-        int64, (N,): step of the start, non-decreasing, tokens and steps of the requests.
-    G, B
-        Workers, and slots of a worker.
-    most
-        Only less is looked for.
-    """
-    N, K = start.size, (start + output).max()
-    loads, held, share = np.zeros((K, G), np.int64), np.zeros((K, G), np.int64), np.zeros(K, np.int64)
-    for i in range(N):
-        for age in range(output[i]):
-            share[start[i] + age] += prompt[i] + age
-    share = (share + G - 1) // G  # no largest load is below the mean
-    worker, chosen = np.full(N, -1, np.int64), np.full(N, -1, np.int64)
-    i = 0
-    while i >= 0:
-        begin, end = start[i], start[i] + output[i]
-        g = chosen[i]
-        if g >= 0:  # take it back
-            held[begin:end, g] -= 1
-            for k in range(begin, end):
-                loads[k, g] -= prompt[i] + k - begin
-        g += 1
-        # Workers that are empty from here on are alike: the first of them is enough.
-        while g < G and (held[begin, g] == B or (held[begin, g] == 0 and (held[begin, :g] == 0).any())):
-            g += 1
-        if g == G:
-            chosen[i] = -1
-            i -= 1
-            continue
-        chosen[i] = g
-        held[begin:end, g] += 1
-        for k in range(begin, end):
-            loads[k, g] += prompt[i] + k - begin
-        cost = 0
-        for k in range(K):
-            top = share[k]
-            for h in range(G):
-                top = max(top, loads[k, h])
-            cost += top
-        if cost >= most:
-            continue
-        if i == N - 1:
-            most = cost
-            worker[:] = chosen
-        else:
-            i += 1
-    return most, worker

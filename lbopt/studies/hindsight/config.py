@@ -33,7 +33,7 @@ class HindsightConfig:
         Of the requests, the runs and the search.
     effort
         Exchanges of chains that the search for a placement tries, for each step of a timetable; and, without a limit
-        of time, seconds of the exact search of a small run (`lbopt.hindsight.exact_interval`).
+        of time, seconds of the exact search of a small run (`lbopt.hindsight.optimum`).
     time_limit
         Seconds of both searches for each timetable; None = none. A search that it ends may differ from run to run.
     """

@@ -33,7 +33,9 @@ class RuleInHindsight:
     first_come_seconds
         `optimum_seconds` of the starts of first come, first served.
     is_proved
-        Whether the least imbalance of its starts is proved: both ends are one number.
+        Whether the least imbalance of its starts is proved: both ends are one number, which no solver claims.
+    optimum
+        How sure that number is: "checked", "by the search", "claimed by" and a solver, or "open".
     """
 
     rule: str
@@ -49,6 +51,7 @@ class RuleInHindsight:
     share_of_ceiling: float
     first_come_seconds: Ends
     is_proved: bool
+    optimum: str = "open"
 
     @property
     def tokens_per_second(self) -> float:

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError
-from lbopt.hindsight.exact_interval import narrowed
-from lbopt.hindsight.halt import clock
-from lbopt.hindsight.interval import ClairvoyantInterval, clairvoyant_interval, seconds_of
+from lbopt.hindsight.interval import ClairvoyantInterval, clairvoyant_interval, narrowed, seconds_of
 from lbopt.hindsight.timetable import IntArray, Timetable
 from lbopt.model import Trace
 from lbopt.policies import Policy, make_policy
 from lbopt.simulator import Run, ceilings, simulate
+from lbopt.solvers.budget import Budget
 from lbopt.studies.hindsight.config import FIRST_COME, HindsightConfig
 from lbopt.studies.hindsight.outcome import HindsightOutcome, RuleInHindsight
 from lbopt.studies.progress import Progress, Silent
@@ -137,7 +136,7 @@ def _run_rules(
 
 def _interval(config: HindsightConfig, requests: Trace, one: _Starts, *, search: bool) -> ClairvoyantInterval:
     """Return the interval of a timetable: by chains, and in a small run by the exact search in the time left."""
-    began = clock()
+    budget = Budget(config.time_limit)
     interval = clairvoyant_interval(
         one.timetable,
         config.scenario.setting.form_for(requests),
@@ -148,8 +147,8 @@ def _interval(config: HindsightConfig, requests: Trace, one: _Starts, *, search:
     )
     if not search or interval.placed.interrupted:
         return interval
-    left = SECONDS_OF_EFFORT * config.effort if config.time_limit is None else config.time_limit - (clock() - began)
-    return narrowed(interval, left, seed=config.seed)
+    left = budget.remaining()
+    return narrowed(interval, SECONDS_OF_EFFORT * config.effort if left is None else left, seed=config.seed)
 
 
 def _judged(outcome: HindsightOutcome, run: Run, place: int, worker: IntArray) -> RuleInHindsight:
@@ -170,6 +169,7 @@ def _judged(outcome: HindsightOutcome, run: Run, place: int, worker: IntArray) -
         share_of_ceiling=ceilings(run.trace, run.setting).seconds / seconds,
         first_come_seconds=first_come.seconds,
         is_proved=interval.is_proved,
+        optimum=interval.said,
     )
 
 
@@ -184,7 +184,7 @@ def _facts(outcome: HindsightOutcome) -> dict[str, Any]:
 HELP = """Say how far rules were from what anybody could have done who had known all lengths.
 
 Each rule runs over the trace. The best placement of the requests in the steps in which they started lies between two
-certified ends, and so does the rule's ratio to it. In a small run (4 slots a worker, 100 requests) it is mostly proved.
+ends, and so does the rule's ratio to it. In a small run (4 slots a worker, 100 requests) it is mostly one number.
 With --out, writes hindsight.csv, searches.csv, a picture and run.json.
 
 Example: `lbopt hindsight burstgpt-like --requests 3000 --policy jsq --policy auto`
