@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -188,6 +188,7 @@ class _Run:
     totals: list[float]
 
 
+@dataclass(eq=False)
 class BalancedKMeans:
     """K clusters of bounded size, with the conventions of scikit-learn.
 
@@ -226,33 +227,20 @@ class BalancedKMeans:
         Rounds of the best start.
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        size_max: int | None = None,
-        size_min: int = 0,
-        metric: str = "euclidean",
-        n_init: int = 5,
-        init: Any = None,
-        max_iter: int = 100,
-        tol: float = 1e-9,
-        random_state: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.size_max = size_max
-        self.size_min = size_min
-        self.metric = metric
-        self.n_init = n_init
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    n_clusters: int = 8
+    _: KW_ONLY
+    size_max: int | None = None
+    size_min: int = 0
+    metric: str = "euclidean"
+    n_init: int = 5
+    init: Any = None
+    max_iter: int = 100
+    tol: float = 1e-9
+    random_state: int = 0
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""
-        names = ("n_clusters", "size_max", "size_min", "metric", "n_init", "init", "max_iter", "tol", "random_state")
-        return {name: getattr(self, name) for name in names}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def set_params(self, **given: Any) -> BalancedKMeans:
         """Set parameters by name."""

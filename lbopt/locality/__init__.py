@@ -9,7 +9,7 @@ capture (`capture`), the routing table that it makes and its file (`routing_tabl
 from lbopt.locality.band_router import BandRouter
 from lbopt.locality.capture import Capture, capture_of, read_capture, write_capture
 from lbopt.locality.drift import Alarm, DriftReading, DriftWatch
-from lbopt.locality.fit import LayerMask, RoutingFit, fit_layer_mask, fit_routing
+from lbopt.locality.fit import FitConfig, LayerMask, RoutingFit, fit_layer_mask, fit_routing
 from lbopt.locality.gate import GateLaw, MoEShape, World, draw_scores, draw_world
 from lbopt.locality.routing_table import (
     DriftReference,
@@ -59,6 +59,7 @@ __all__ = [
     "DriftReference",
     "DriftWatch",
     "ExpertActivity",
+    "FitConfig",
     "GateLaw",
     "IdfTable",
     "LayerMask",

@@ -160,6 +160,42 @@ def _cube(name: str, values: ArrayLike) -> NDArray[Any]:
 _LEAST_REQUESTS = 3
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitConfig:
+    """How a routing table is fitted.
+
+    Parameters
+    ----------
+    transform
+        One of `TRANSFORMS`.
+    balanced
+        Whether no cluster may exceed ceil(N / K); else it is plain spherical K-means.
+    strict
+        Whether every cluster of a balanced fit must also have floor(N / K) requests.
+    mask
+        Whether layers are chosen; else all are kept.
+    num_pairs
+        Pairs of requests that rho is taken over, at most.
+    starts
+        Starts of the clustering.
+    seed
+        Seed of starts and pairs.
+    """
+
+    transform: str = "count-idf"
+    balanced: bool = True
+    strict: bool = False
+    mask: bool = True
+    num_pairs: int = MOST_PAIRS
+    starts: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.transform not in TRANSFORMS:
+            raise unknown("transform", self.transform, TRANSFORMS)
+        check_whole("seed", self.seed, 0)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RoutingFit:
     """A routing table, and what was found on the way.
@@ -180,8 +216,8 @@ class RoutingFit:
         (N, N*, E), what the signatures are made of, kept layers alone.
     objective
         Sum over requests of 1 - cosine to the centroid of their cluster.
-    balanced, strict, starts, seed
-        As they were asked for.
+    config
+        How it was fitted.
     """
 
     table: RoutingTable
@@ -192,10 +228,12 @@ class RoutingFit:
     labels: Ints
     measured: NDArray[np.generic]
     objective: float
-    balanced: bool
-    strict: bool
-    starts: int
-    seed: int
+    config: FitConfig
+
+    @property
+    def balanced(self) -> bool:
+        """Whether clusters were bounded."""
+        return self.config.balanced
 
     @property
     def sizes(self) -> Ints:
@@ -214,8 +252,8 @@ class RoutingFit:
         workers
             Their names.
         """
-        kind = self.balanced if balanced is None else balanced
-        model = _clustered(self.rows, num_workers, kind, self.strict, self.starts, self.seed)
+        config = self.config if balanced is None else replace(self.config, balanced=balanced)
+        model = _clustered(self.rows, num_workers, config)
         return replace(
             self,
             table=replace(
@@ -226,7 +264,7 @@ class RoutingFit:
             ),
             labels=model.labels_,
             objective=model.inertia_,
-            balanced=kind,
+            config=config,
         )
 
 
@@ -234,15 +272,9 @@ def fit_routing(
     activity: ExpertActivity | Capture,
     num_workers: int,
     *,
-    transform: str = "count-idf",
     model: str = "",
     workers: Sequence[str] = (),
-    balanced: bool = True,
-    strict: bool = False,
-    mask: bool = True,
-    num_pairs: int = MOST_PAIRS,
-    starts: int = 5,
-    seed: int = 0,
+    **config: Any,
 ) -> RoutingFit:
     """Fit a routing table.
 
@@ -252,30 +284,20 @@ def fit_routing(
         Calibration requests, N of them.
     num_workers
         Decode workers, K, from 1 to N.
-    transform
-        One of `TRANSFORMS`.
     model
         Name of the model; that of the capture by default.
     workers
         Names of the workers, in the order of the centroids; none = they are called by their numbers.
-    balanced
-        Whether no cluster may exceed ceil(N / K); else it is plain spherical K-means.
-    strict
-        Whether every cluster of a balanced fit must also have floor(N / K) requests.
-    mask
-        Whether layers are chosen; else all are kept.
-    num_pairs
-        Pairs of requests that rho is taken over, at most.
-    starts, seed
-        Starts of the clustering, and the seed of starts and pairs.
+    config
+        Fields of `FitConfig`, such as ``transform="count"`` or ``starts=1``.
 
     Raises
     ------
     InputError
         If there are too few requests, the transform needs what was not captured, or signatures say nothing.
     """
-    if transform not in TRANSFORMS:
-        raise unknown("transform", transform, TRANSFORMS)
+    how = FitConfig(**config)
+    transform = how.transform
     measured = getattr(activity, TRANSFORMS[transform])
     if measured is None:
         raise InputError(f"transform '{transform}' needs {TRANSFORMS[transform]}, which the capture does not hold")
@@ -283,18 +305,17 @@ def fit_routing(
     if requests < _LEAST_REQUESTS:
         raise InputError(f"there are {requests} calibration requests; expected {_LEAST_REQUESTS} or more")
     _check_workers(num_workers, requests)
-    check_whole("seed", seed, 0)
     idf = fit_idf(measured) if transform == "count-idf" else None
-    pairs = sample_pairs(requests, seed, num_pairs)
+    pairs = sample_pairs(requests, how.seed, how.num_pairs)
     chosen = None
-    if mask:  # the weights are left to it: tens of megabytes need not be multiplied for layers that are left out
+    if how.mask:  # the weights are left to it: tens of megabytes need not be multiplied for layers that are left out
         cells = measured if idf is not None else transformed(transform, measured)
         chosen = fit_layer_mask(cells, activity.decode, pairs, None if idf is None else idf.weights)
     layers = np.arange(measured.shape[1]) if chosen is None else chosen.kept
     kept_idf = None if idf is None else IdfTable(idf.weights[layers], idf.num_requests)
     rows = signatures(transformed(transform, measured[:, layers], kept_idf))
     quality = signature_quality(rows, activity.decode, pairs) if chosen is None else chosen.quality
-    clusters = _clustered(rows, num_workers, balanced, strict, starts, seed)
+    clusters = _clustered(rows, num_workers, how)
     kept = measured[:, layers]
     return RoutingFit(
         table=RoutingTable(
@@ -315,10 +336,7 @@ def fit_routing(
         labels=clusters.labels_,
         measured=kept,
         objective=clusters.inertia_,
-        balanced=balanced,
-        strict=strict,
-        starts=starts,
-        seed=seed,
+        config=how,
     )
 
 
@@ -333,11 +351,11 @@ def _digest(measured: NDArray[np.generic]) -> str:
     return sha.hexdigest()
 
 
-def _clustered(rows: Floats, K: int, balanced: bool, strict: bool, starts: int, seed: int) -> BalancedKMeans:
+def _clustered(rows: Floats, K: int, how: FitConfig) -> BalancedKMeans:
     N = len(rows)
     _check_workers(K, N)
-    bounds = {"size_max": -(-N // K), "size_min": N // K if strict else 0} if balanced else {"size_max": N}
-    return BalancedKMeans(K, metric="cosine", n_init=starts, random_state=seed, **bounds).fit(rows)
+    bounds = {"size_max": -(-N // K), "size_min": N // K if how.strict else 0} if how.balanced else {"size_max": N}
+    return BalancedKMeans(K, metric="cosine", n_init=how.starts, random_state=how.seed, **bounds).fit(rows)
 
 
 def _check_workers(num_workers: int, requests: int) -> None:
