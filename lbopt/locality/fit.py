@@ -48,7 +48,7 @@ from lbopt.locality.signature import (
     transformed,
 )
 from lbopt.locality.workload import ExpertActivity
-from lbopt.runner.provenance import utc_now
+from lbopt.runner.outcome import utc_now
 from lbopt.spec import unknown
 
 #: Sums of products of doubled ranks are exact in float64 up to here.

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
-from lbopt.runner.interrupts import held_interrupts
+from lbopt.runner.execute import noted_interrupts
 from lbopt.statistics import MeanOverSeeds
 
 #: Okabe and Ito's palette, told apart by colour-blind readers too; beyond eight lines the dash changes.
@@ -94,7 +94,7 @@ def legend_below(axes: Axes, columns: int = 2, title: str | None = None) -> None
 def png_of(figure: Figure) -> bytes:
     """Return the figure as PNG, without the name of the program in it: equal data give equal bytes."""
     stream = io.BytesIO()
-    with held_interrupts():  # in the midst of a path, matplotlib makes of Ctrl-C a ValueError of its own
+    with noted_interrupts(act=False):  # in the midst of a path, matplotlib makes of Ctrl-C a ValueError of its own
         figure.savefig(stream, format="png", dpi=130, metadata={"Software": None})
     return stream.getvalue()
 
@@ -102,7 +102,7 @@ def png_of(figure: Figure) -> bytes:
 def svg_of(figure: Figure, name: str) -> bytes:
     """Return the figure as SVG, without date and version in it; `name` is what its inner names are made from."""
     stream = io.BytesIO()
-    with rc_context({"svg.hashsalt": name}), held_interrupts():
+    with rc_context({"svg.hashsalt": name}), noted_interrupts(act=False):
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     return stream.getvalue()
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.files import called, check_name, read_json
-from lbopt.runner.interrupts import held_interrupts
+from lbopt.runner.execute import noted_interrupts
 from lbopt.whole_file import flush, one_at_a_time, unfinished_folder
 
 #: The file by which a folder is known to be ours; it names its format and the other files.
@@ -29,7 +29,7 @@ MARK = "run.json"
 def check_target(folder: Path, format: str) -> None:
     """Refuse, before any work, a folder that could not be written or holds anything that is not ours."""
     check_name(folder, f"output folder '{called(folder)}'")
-    with one_at_a_time(folder.resolve().parent), held_interrupts():
+    with one_at_a_time(folder.resolve().parent), noted_interrupts(act=False):
         _check(folder, format)
 
 
@@ -87,7 +87,7 @@ def write_whole(folder: Path, format: str, write: Callable[[Path], dict[str, Any
 def _put_in_place(partial: Path, folder: Path, format: str) -> None:
     """Let a folder take the place of another; runs that end at the same moment do so one after the other."""
     place = folder.resolve()
-    with one_at_a_time(place.parent), held_interrupts():
+    with one_at_a_time(place.parent), noted_interrupts(act=False):
         _check(folder, format)  # again: another run may have ended meanwhile
         try:
             if place.exists():

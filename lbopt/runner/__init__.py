@@ -4,16 +4,13 @@ A `Task` is a function path, parameters and a seed; its key is their hash. A `St
 brings the two together on an engine. Nothing here knows what the tasks are about.
 """
 
-from lbopt.runner.canonical import canonical_json
-from lbopt.runner.collect import Collection, collect
 from lbopt.runner.engines import ENGINES, Dask, Engine, Isolated, Joblib, Serial, make_engine
-from lbopt.runner.errors import DamagedRowError, EngineError, StoreError
 from lbopt.runner.export import export_store
-from lbopt.runner.outcome import Failure, Outcome
+from lbopt.runner.outcome import DamagedRowError, EngineError, Failure, Outcome, StoreError
 from lbopt.runner.row import DamagedRow, Row
-from lbopt.runner.run import Progress, Summary, run_tasks
+from lbopt.runner.run import Collection, Progress, Summary, collect, run_tasks
 from lbopt.runner.store import Store
-from lbopt.runner.task import Task
+from lbopt.runner.task import Task, canonical_json
 
 __all__ = [
     "ENGINES",

@@ -1,18 +1,80 @@
-"""Runs one task in this process and says how it ended. An exception of a task is its failure; Ctrl-C is not."""
+"""Ctrl-C where it must not act at once, must not be swallowed, or must not reach the processes of an engine.
+
+Runs one task in this process and says how it ended. An exception of a task is its failure; Ctrl-C is not.
+"""
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from multiprocessing import resource_tracker
+from types import FrameType
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.runner.canonical import canonical_json
-from lbopt.runner.interrupts import noted_interrupts
 from lbopt.runner.outcome import Failure, Outcome
-from lbopt.runner.task import Task
+from lbopt.runner.task import Task, canonical_json
+
+_Handler = Callable[[int, FrameType | None], object]
+
+
+@contextmanager
+def noted_interrupts(*, act: bool = True) -> Iterator[list[tuple[int, FrameType | None]]]:
+    """Note Ctrl-C in the list: the block may swallow it and end as if nothing had happened.
+
+    It acts at once, or, unless `act`, when the block has ended, so that what is being written gets written.
+    """
+    before = _handler()
+    pressed: list[tuple[int, FrameType | None]] = []
+    if before is None:
+        yield pressed
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        pressed.append((number, frame))
+        if act:
+            before(number, frame)
+
+    try:  # pressed in between, it finds the handler from before put back
+        signal.signal(signal.SIGINT, note)
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if pressed and not act:
+            before(*pressed[0])
+
+
+@contextmanager
+def deaf_children() -> Iterator[None]:
+    """Let processes that start in the block not hear Ctrl-C of the terminal; here it acts when the block has ended.
+
+    An engine ends its processes itself. While they start, they would answer Ctrl-C with a traceback, and an engine
+    whose start is broken off leaves some of them running.
+    """
+    with noted_interrupts(act=False):
+        if not hasattr(signal, "pthread_sigmask"):
+            yield
+            return
+        resource_tracker.ensure_running()  # started within the block, it would take the mask off again
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _handler() -> _Handler | None:
+    """Return Python's present handler of Ctrl-C, or None: outside the main thread it never comes."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    present = signal.getsignal(signal.SIGINT)
+    return present if callable(present) else None
+
 
 #: Longest answer in characters; SQLite holds texts of up to a billion bytes.
 LONGEST_ANSWER = 2**28

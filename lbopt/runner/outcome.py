@@ -1,12 +1,65 @@
-"""How a task ended: with an answer, as canonical JSON, or with a failure. Never both, never neither."""
+"""What can go wrong around the tasks; what goes wrong inside a task is stored as its failure.
+
+What travels with every row: the versions that can move a number, and the kind of machine. No host, no path.
+
+How a task ended: with an answer, as canonical JSON, or with a failure. Never both, never neither.
+"""
 
 from __future__ import annotations
 
 import json
+import platform
+import sys
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from lbopt.runner.provenance import provenance, utc_now
+from lbopt.exceptions import LbOptError
+
+
+class StoreError(LbOptError):
+    """A store cannot be used: not ours, of another version, damaged, being written, or without the answer asked for."""
+
+
+class DamagedRowError(StoreError):
+    """A row of a store is not what was written: its hash, its key or its content does not fit."""
+
+
+class EngineError(LbOptError):
+    """An engine cannot do its work: its processes die before a task begins, or it answers for a task not given."""
+
+
+_PACKAGES = ("numpy", "numba")
+
+
+@cache
+def _found() -> tuple[tuple[str, str], ...]:
+    root = sys.modules[__name__.partition(".")[0]]  # loaded already, and above this room: not to be imported here
+    found = [
+        (root.__name__, root.__version__),
+        ("python", platform.python_version()),
+        ("system", platform.system()),
+        ("machine", platform.machine()),
+    ]
+    for name in _PACKAGES:
+        try:
+            found.append((name, version(name)))  # reads what is installed, imports nothing
+        except PackageNotFoundError:
+            continue
+    return tuple(found)
+
+
+def provenance() -> dict[str, str]:
+    """Return the versions and the machine of this process."""
+    return dict(_found())
+
+
+def utc_now() -> str:
+    """Return the time in UTC, ISO 8601, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
 
 _LONGEST_MESSAGE = 2_000
 _LONGEST_TRACEBACK = 20_000

@@ -14,15 +14,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lbopt.exceptions import InputError
-from lbopt.runner.canonical import canonical_json
-from lbopt.runner.errors import DamagedRowError, StoreError
-from lbopt.runner.file_system import refuse_network
-from lbopt.runner.interrupts import held_interrupts
-from lbopt.runner.outcome import Outcome
+from lbopt.runner.execute import noted_interrupts
+from lbopt.runner.locks import WriterLock, refuse_network
+from lbopt.runner.outcome import DamagedRowError, Outcome, StoreError
 from lbopt.runner.row import COLUMNS, DamagedRow, Row, checked_row, seal_of
 from lbopt.runner.store_file import open_to_read, open_to_write, require_ours, store_errors, version_of
-from lbopt.runner.task import Task
-from lbopt.runner.writer_lock import WriterLock
+from lbopt.runner.task import Task, canonical_json
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -87,7 +84,7 @@ class Store:
         attempts = before.attempts + 1 if isinstance(before, Row) else 1
         row = (task.key, task.text, outcome.status, outcome.answer, *why)
         values = (*row, attempts, float(outcome.seconds), outcome.finished, origin)
-        with store_errors(self.path), held_interrupts():
+        with store_errors(self.path), noted_interrupts(act=False):
             self._connection.execute(_PUT, (*values, seal_of(values)))
         return True
 
@@ -146,8 +143,8 @@ class Store:
         return {row.task.key: row.status for row in self.rows()}
 
     def to_frame(self) -> DataFrame:
-        """Return all rows as a table for notebooks; see `lbopt.runner.frame` for its columns and their types."""
-        from lbopt.runner.frame import frame_of
+        """Return all rows as a table for notebooks; see `lbopt.runner.export` for its columns and their types."""
+        from lbopt.runner.export import frame_of
 
         return frame_of(self.rows())
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.runner.errors import StoreError
+from lbopt.runner.locks import WriterLock
+from lbopt.runner.outcome import StoreError
 from lbopt.runner.row import COLUMNS, DamagedRow, Row, checked_row, seal_of
 from lbopt.runner.store_file import connect_to_read, open_to_write, require_ours, structure_fault, version_of
-from lbopt.runner.writer_lock import WriterLock
 
 _NAMES = ", ".join(COLUMNS)
 _ADD = f"INSERT INTO results ({_NAMES}, seal) VALUES ({', '.join('?' * (len(COLUMNS) + 1))})"

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lbopt.exceptions import InputError
-from lbopt.runner.errors import StoreError
+from lbopt.runner.outcome import StoreError
 from lbopt.runner.row import COLUMNS, Row, checked_row, seal_of
 
 #: "lbrs" in ASCII: what makes a SQLite file one of ours.

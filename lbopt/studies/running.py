@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeVar
 
 from lbopt.exceptions import InputError
 from lbopt.runner import Collection, Failure, Outcome, Store, Summary, Task, collect, make_engine, run_tasks
-from lbopt.runner.collect import called, named
+from lbopt.runner.run import called, named
 from lbopt.studies.progress import Progress, Silent
 
 #: So many failures are said one by one; the rest is counted.

@@ -50,7 +50,7 @@ def test_one_sentence(count, here, words, said):
 def test_a_scheduler_that_does_not_answer(count, monkeypatch):
     """Exit code 2 after the time that is said, and none of Dask's own words."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr("lbopt.runner.engines.dask_connection.CONNECT_SECONDS", 1.0)
+    monkeypatch.setattr("lbopt.runner.engines.dask_cluster.CONNECT_SECONDS", 1.0)
     code, shown, said = count("--engine", "dask://127.0.0.1:9")
     assert (code, shown) == (2, "")
     assert said.startswith("error: no Dask scheduler answers at 127.0.0.1:9 within 1 s; is")

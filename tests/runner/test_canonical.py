@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
 from lbopt.runner import canonical_json
-from lbopt.runner.canonical import DEEPEST
+from lbopt.runner.task import DEEPEST
 
 ATOMS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 VALUES = st.recursive(ATOMS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4))

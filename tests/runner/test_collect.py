@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbopt.runner import Outcome, Store, Task, collect, run_tasks
-from lbopt.runner.collect import called, named
+from lbopt.runner.run import called, named
 
 
 def task_of(x):

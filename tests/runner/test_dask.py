@@ -15,7 +15,7 @@ from runner.processes import alive, wait_until
 
 from lbopt.exceptions import InputError
 from lbopt.runner import Dask, EngineError, Store, Summary, Task, make_engine, run_tasks
-from lbopt.runner.engines import dask_cluster, dask_connection
+from lbopt.runner.engines import dask_cluster
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -231,8 +231,8 @@ ASK = """
 import sys
 from lbopt.exceptions import LbOptError
 from lbopt.runner import *
-from lbopt.runner.engines import dask_connection
-dask_connection.CONNECT_SECONDS = 1.0
+from lbopt.runner.engines import dask_cluster
+dask_cluster.CONNECT_SECONDS = 1.0
 try:
     with Store("store.sqlite") as store:
         print(run_tasks([Task("runner.jobs:double", {"x": 1}, None)], store, engine=sys.argv[1]))
@@ -249,7 +249,7 @@ def test_a_scheduler_that_does_not_answer(begin):
         "this machine reach it?\n"
     )
     assert said == ""
-    assert dask_connection.CONNECT_SECONDS == 10.0
+    assert dask_cluster.CONNECT_SECONDS == 10.0
 
 
 def test_a_stranger_at_the_address(begin):
@@ -314,7 +314,7 @@ def heard(port, words=b"", certificates=None):
 def test_a_local_cluster_lets_nobody_else_in():
     """No port of scheduler, nanny or worker takes a client without its certificate, and none shows a page."""
     before = ports()
-    with dask_connection.connected(None, 1) as client:
+    with dask_cluster.connected(None, 1) as client:
         assert client.submit(int, "3").result(timeout=20) == 3
         opened = ports() - before
         assert len(opened) >= 3 and {address for address, _ in opened} == {"0100007F"}, opened
@@ -342,7 +342,7 @@ def test_a_scheduler_that_asks_for_certificates(begin, tmp_path, store, monkeypa
         with pytest.raises(InputError, match=r"Dask's option distributed.comm.tls.ca-file is not set"):
             run_tasks(tasks, store, engine=made.spec)
         options = {"ca-file": "cert.pem", "client.cert": "cert.pem", "client.key": "key.pem"}
-        monkeypatch.setattr(dask_connection, "CONNECT_SECONDS", 1.0)
+        monkeypatch.setattr(dask_cluster, "CONNECT_SECONDS", 1.0)
         with pytest.raises(EngineError, match=r"no Dask scheduler answers at 127.0.0.1:\d+ within"):
             run_tasks(tasks, store, engine=made.spec.replace("+tls", ""))
         other = distributed.Security.temporary()
@@ -353,7 +353,7 @@ def test_a_scheduler_that_asks_for_certificates(begin, tmp_path, store, monkeypa
             pytest.raises(EngineError, match=r"at tls://127.0.0.1:\d+ .* does it know these certificates, and can"),
         ):
             run_tasks(tasks, store, engine=made.spec)
-        monkeypatch.setattr(dask_connection, "CONNECT_SECONDS", 10.0)
+        monkeypatch.setattr(dask_cluster, "CONNECT_SECONDS", 10.0)
         with dask.config.set({f"distributed.comm.tls.{name}": str(tmp_path / file) for name, file in options.items()}):
             assert run_tasks(tasks, store, engine=made.spec) == Summary(computed=3)
     finally:

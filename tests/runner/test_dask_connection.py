@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from lbopt.exceptions import BackendUnavailableError, InputError
-from lbopt.runner.engines import dask_connection
-from lbopt.runner.errors import EngineError
+from lbopt.runner.engines import dask_cluster
+from lbopt.runner.outcome import EngineError
 
 
 class Client:
@@ -29,7 +29,7 @@ class Client:
 
 def dask_of(monkeypatch, client, version="2026.3.1"):
     made = SimpleNamespace(__version__=version, Client=lambda *given, **options: client)
-    monkeypatch.setattr(dask_connection, "_distributed", lambda: made)
+    monkeypatch.setattr(dask_cluster, "_distributed", lambda: made)
 
 
 def version(text):
@@ -40,7 +40,7 @@ def version(text):
 def test_a_scheduler_of_the_same_month_is_used(answer, monkeypatch):
     client = Client(answer)
     dask_of(monkeypatch, client)
-    with dask_connection.connected("host:8786", None) as found:
+    with dask_cluster.connected("host:8786", None) as found:
         assert found is client
         assert not client.closed
     assert client.closed
@@ -62,7 +62,7 @@ def test_a_scheduler_of_another_month_is_refused(answer, there, monkeypatch):
     says = (
         rf"scheduler at host:8786 runs distributed {there}, and this machine distributed 2026\.3\.1; install the same"
     )
-    with pytest.raises(EngineError, match=says), dask_connection.connected("host:8786", None):
+    with pytest.raises(EngineError, match=says), dask_cluster.connected("host:8786", None):
         pass
     assert client.closed
 
@@ -71,7 +71,7 @@ def test_not_even_critical_messages_of_dask_are_shown_while_connected(monkeypatc
     logger = logging.getLogger("distributed.test")
     logger.setLevel(logging.INFO)
     dask_of(monkeypatch, Client(version("2026.3.1")))
-    with dask_connection.connected("host:8786", None):
+    with dask_cluster.connected("host:8786", None):
         assert not logger.isEnabledFor(logging.CRITICAL)
     assert logger.level == logging.INFO
 
@@ -88,8 +88,8 @@ def test_no_worker_of_this_machine_is_given_up_by_the_wall_clock(monkeypatch):
     made = SimpleNamespace(
         Security=distributed.Security, LocalCluster=cluster, Client=lambda *given, **options: Client(None)
     )
-    monkeypatch.setattr(dask_connection, "_distributed", lambda: made)
-    with dask_connection.connected(None, 1):
+    monkeypatch.setattr(dask_cluster, "_distributed", lambda: made)
+    with dask_cluster.connected(None, 1):
         assert seen == [None]
 
 
@@ -121,7 +121,7 @@ def test_certificates_that_cannot_be_used_are_named(option, value, says, tmp_pat
     with (
         dask.config.set({f"distributed.comm.tls.{name}": path for name, path in options.items()}),
         pytest.raises(InputError, match=says),
-        dask_connection.connected("tls://127.0.0.1:9", None),
+        dask_cluster.connected("tls://127.0.0.1:9", None),
     ):
         pass
 
@@ -130,5 +130,5 @@ def test_without_cryptography_nothing_is_started(monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setitem(sys.modules, "cryptography", None)
     says = r"needs the package cryptography, which is absent.*pip install 'lbopt\[dask\]'"
-    with pytest.raises(BackendUnavailableError, match=says), dask_connection.connected(None, 1):
+    with pytest.raises(BackendUnavailableError, match=says), dask_cluster.connected(None, 1):
         pass

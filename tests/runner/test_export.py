@@ -11,7 +11,7 @@ from runner.processes import RUN, wait_for_rows
 
 from lbopt.exceptions import BackendUnavailableError, InputError
 from lbopt.runner import Outcome, Store, StoreError, Task, export_store, run_tasks
-from lbopt.runner.frame import frame_of
+from lbopt.runner.export import frame_of
 
 ENDS = ["failure.kind", "failure.exception", "failure.message", "attempts", "seconds", "finished"]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lbopt.runner import Store, StoreError, Task, file_system, run_tasks
-from lbopt.runner.file_system import kind_of
+from lbopt.runner import Store, StoreError, Task, locks, run_tasks
+from lbopt.runner.locks import kind_of
 
 MOUNTS = """\
 27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard
@@ -54,8 +54,8 @@ def on_nfs(tmp_path, monkeypatch):
     mounts.write_text(
         f"27 1 254:0 / / rw - ext4 /dev/vda rw\n40 27 0:30 / {tmp_path.resolve()} rw - nfs4 server:/ rw\n"
     )
-    monkeypatch.setattr(file_system, "_MOUNTS", mounts)
-    monkeypatch.delenv(file_system.OVERRIDE, raising=False)
+    monkeypatch.setattr(locks, "_MOUNTS", mounts)
+    monkeypatch.delenv(locks.OVERRIDE, raising=False)
     return tmp_path
 
 
@@ -79,14 +79,14 @@ def test_a_link_does_not_hide_it(on_nfs):
 
 
 def test_who_is_sure_may_and_readers_may(on_nfs, monkeypatch):
-    monkeypatch.setenv(file_system.OVERRIDE, "1")
+    monkeypatch.setenv(locks.OVERRIDE, "1")
     with Store(on_nfs / "store.sqlite") as store:
         run_tasks([Task("runner.jobs:double", {"x": 1}, None)], store)
-    monkeypatch.delenv(file_system.OVERRIDE)
+    monkeypatch.delenv(locks.OVERRIDE)
     with Store(on_nfs / "store.sqlite", read_only=True) as store:
         assert len(store) == 1
 
 
 def test_nothing_is_said_without_mountinfo(tmp_path, monkeypatch):
-    monkeypatch.setattr(file_system, "_MOUNTS", tmp_path / "absent")
+    monkeypatch.setattr(locks, "_MOUNTS", tmp_path / "absent")
     Store(tmp_path / "store.sqlite").close()

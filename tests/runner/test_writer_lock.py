@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from lbopt.runner import StoreError
-from lbopt.runner.writer_lock import WriterLock
+from lbopt.runner.locks import WriterLock
 
 
 @pytest.fixture

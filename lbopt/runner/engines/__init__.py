@@ -8,10 +8,8 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.runner.engines.dask_cluster import Dask
-from lbopt.runner.engines.engine import Engine
-from lbopt.runner.engines.isolated import Isolated
+from lbopt.runner.engines.isolated import Engine, Isolated, Serial
 from lbopt.runner.engines.joblib_pool import Joblib
-from lbopt.runner.engines.serial import Serial
 from lbopt.spec import options_of, unknown
 
 __all__ = ["ENGINES", "Dask", "Engine", "Isolated", "Joblib", "Serial", "make_engine"]

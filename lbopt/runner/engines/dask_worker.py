@@ -15,9 +15,8 @@ from collections import deque
 from contextlib import suppress
 from multiprocessing.connection import wait
 
-from lbopt.runner.engines.lane import Lane
-from lbopt.runner.errors import EngineError
-from lbopt.runner.provenance import provenance
+from lbopt.runner.engines.isolated import Lane
+from lbopt.runner.outcome import EngineError, provenance
 from lbopt.runner.task import Task
 
 #: How often a worker asks whether its task is still wanted.

@@ -24,12 +24,9 @@ from types import ModuleType
 from typing import ClassVar
 
 from lbopt.exceptions import BackendUnavailableError
-from lbopt.runner.engines.engine import checked_jobs
-from lbopt.runner.engines.isolated import Isolated
-from lbopt.runner.errors import EngineError
-from lbopt.runner.execute import execute
-from lbopt.runner.interrupts import deaf_children
-from lbopt.runner.outcome import Outcome
+from lbopt.runner.engines.isolated import Isolated, checked_jobs
+from lbopt.runner.execute import deaf_children, execute
+from lbopt.runner.outcome import EngineError, Outcome
 from lbopt.runner.task import Task
 
 _LOOK_SECONDS = 0.5

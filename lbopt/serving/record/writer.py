@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.policies import Observation
-from lbopt.runner.errors import StoreError
-from lbopt.runner.writer_lock import WriterLock
+from lbopt.runner.locks import WriterLock
+from lbopt.runner.outcome import StoreError
 from lbopt.serving.record.prefixes import PrefixHasher
 from lbopt.serving.state import RequestTracker, Sight, WorkerMirror
 
