@@ -15,7 +15,7 @@ from lbopt.locality import TRANSFORMS
 from lbopt.statistics import MeanOverSeeds, over_seeds
 from lbopt.studies.locality import POOLS, RATE, ROUTERS, WIDTHS, WORKERS, LocalityOutcome, PlannedRun, eldr_at
 from lbopt.studies.locality.cell import BATCHES, WIDTHS_OF_BANDS
-from lbopt.studies.locality.question import change
+from lbopt.studies.locality.questions import change
 from lbopt.table import Table
 
 BASE = "round-robin"

@@ -93,11 +93,12 @@ class Option:
     def refuse(self, name: str, value: Any) -> None:
         """Raise InputError where a value of the field called `name` cannot be."""
         entries = value if isinstance(value, tuple) else (value,)
+        called = self.key or (name.removesuffix("s") if isinstance(value, tuple) else name)
         if not entries and not self.empty and self.low is None:
-            raise InputError(f"no {self.key or name} was named; give at least one")
+            raise InputError(f"no {called} was named; give at least one")
         for one in entries:
             if self.among and one not in self.among:
-                raise unknown(self.key or name, one, self.among)
+                raise unknown(called, one, self.among)
             if self.each is not None:
                 self.each(one)
         if (not entries and not self.empty) or not all(map(self._holds, entries)):

@@ -63,12 +63,13 @@ class Grid(Configuration):
 
     def seed_of(self, **cell: Any) -> int:
         """Return the seed of a cell's task."""
-        seed: int = self.seed  # type: ignore[attr-defined]  # a field of every study
+        seed: int = cell.get("seed", getattr(self, "seed", 0))
         return seed
 
     def task(self, **cell: Any) -> Task:
         """Return the task of a cell."""
-        return Task(self.function, cell | {"version": lbopt.__version__} | self.given(**cell), self.seed_of(**cell))
+        given = cell | {"version": lbopt.__version__} | self.given(**cell)
+        return Task(self.function, {name: given[name] for name in given if name != "seed"}, self.seed_of(**cell))
 
 
 class _Adds(Protocol):

@@ -7,11 +7,18 @@ import math
 import pytest
 from studies.locality_answers import answer_of, made_up
 
-from lbopt.report.locality_rows import constant_rows, law_rows, question_rows, run_rows, signature_rows
+from lbopt.report.locality_report import (
+    NO_ANSWER,
+    constant_rows,
+    law_rows,
+    locality_tables,
+    question_rows,
+    run_rows,
+    signature_rows,
+)
 from lbopt.report.locality_sweeps import over_rates
-from lbopt.report.locality_tables import NO_ANSWER, locality_tables
 from lbopt.studies.locality import ITEMS, WORKLOADS, LocalityConfig, LocalityOutcome, PlannedRun, questions
-from lbopt.studies.locality.question import change
+from lbopt.studies.locality.questions import change
 from lbopt.studies.verdict import VERDICTS
 from lbopt.table import Table
 

@@ -28,7 +28,7 @@ from lbopt.studies.locality import (
 )
 from lbopt.studies.locality.laws import GRID, MODELS, with_constants
 from lbopt.studies.locality.plan import CACHE_LAWS, FLEETS, USUAL_ITEMS, plan_of
-from lbopt.studies.locality.question import change
+from lbopt.studies.locality.questions import change
 
 RATES = [(20.0, 40.0, 60.0, 80.0, 100.0), (60.0,), (25.0,), (12.5, 1000 / 3)]
 

@@ -13,11 +13,10 @@ from lbopt.exceptions import InputError
 from lbopt.hardware import ExpertStepTime
 from lbopt.instances.families.experts import expert_workload
 from lbopt.studies.locality import LocalityConfig, PlannedRun, cell, questions
-from lbopt.studies.locality.at_laws import at_laws
-from lbopt.studies.locality.constants import STATEMENTS, AtConstants, ConstantBand, bands_of
+from lbopt.studies.locality.constants import STATEMENTS, AtConstants, ConstantBand, at_laws, bands_of
 from lbopt.studies.locality.laws import GRID, MODELS, OTHER_SECONDS, SECONDS_PER_REQUEST, law_of, with_constants
 from lbopt.studies.locality.plan import BALANCERS, CACHE_LAWS, CACHE_RATE, WORKERS
-from lbopt.studies.locality.question import change
+from lbopt.studies.locality.questions import change
 from lbopt.studies.verdict import Judged
 
 DEFAULT = ExpertStepTime.of_eldr()

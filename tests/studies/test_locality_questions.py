@@ -4,7 +4,7 @@ import pytest
 
 from lbopt.exceptions import InputError
 from lbopt.studies.locality import BALANCERS, RATE, WORKERS, LocalityConfig, PlannedRun, eldr_at, questions
-from lbopt.studies.locality.question import change
+from lbopt.studies.locality.questions import change
 
 RATES = (20.0, 60.0)
 

@@ -1,11 +1,8 @@
 """Does routing by expert locality pay? ELDR's evaluation on a synthetic workload, beside what was printed."""
 
-from lbopt.studies.locality.config import WORKLOADS, LocalityConfig
-from lbopt.studies.locality.outcome import LocalityOutcome
 from lbopt.studies.locality.plan import BALANCERS, ITEMS, POOLS, RATE, ROUTERS, WIDTHS, WORKERS, PlannedRun, eldr_at
-from lbopt.studies.locality.question import Question
-from lbopt.studies.locality.questions import questions
-from lbopt.studies.locality.study import run_locality
+from lbopt.studies.locality.questions import Question, questions
+from lbopt.studies.locality.study import WORKLOADS, LocalityConfig, LocalityOutcome, run_locality
 from lbopt.studies.verdict import Judged
 
 __all__ = [

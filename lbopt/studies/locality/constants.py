@@ -14,12 +14,13 @@ twice that of `laws.OTHER_SECONDS`, which counts bytes alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from lbopt.hardware import ExpertStepTime
 from lbopt.studies.locality.laws import GRID, with_constants
-from lbopt.studies.locality.question import Answer, Question, mean_over_rates
+from lbopt.studies.locality.questions import Answer, Question, judged_by, mean_over_rates
 from lbopt.studies.verdict import Judged
 
 ITEM = "constants"
@@ -106,34 +107,38 @@ def _zeros(points: list[tuple[float, float, float]]) -> list[tuple[float, float]
     return found
 
 
-def bands_of(
-    questions: list[Question], answers: dict[str, list[Answer]], rates: tuple[float, ...]
-) -> list[ConstantBand]:
-    """Return the band of each statement that the worlds can answer at all constants.
+@dataclass(frozen=True, slots=True)
+class AtLaw:
+    """A statement under the step time of this name."""
 
-    Parameters
-    ----------
-    questions
-        All statements; those of `STATEMENTS` are taken.
-    answers
-        Worlds by workload.
-    rates
-        Requests a second of the study.
+    law: str
+    judged: Judged[Question]
+
+
+Answers = Mapping[str, Sequence[Answer]]
+
+
+def at_laws(asked: Sequence[Question], answers: Answers, rates: tuple[float, ...], laws: Iterable[str]) -> list[AtLaw]:
+    """Return the statements of `STATEMENTS` that the worlds can answer, under each step time in its order.
+
+    Those of a workload stand together.
     """
+    found = []
+    for one in asked:
+        of = STATEMENTS.get(one.quantity)
+        if one.item == "routers" and of is not None:
+            judged = {law: judged_by(one, mean_over_rates("eldr", of, "best", law=law), answers, rates) for law in laws}
+            found += [AtLaw(law, told) for law, told in judged.items() if told is not None]
+    return found
+
+
+def bands_of(asked: Sequence[Question], answers: Answers, rates: tuple[float, ...]) -> list[ConstantBand]:
+    """Return the band of each statement of `STATEMENTS` that the worlds can answer at all constants."""
     base = ExpertStepTime.of_eldr()
     pairs = ((base.other_seconds, base.seconds_per_request), *GRID)
-    found = []
-    for asked in questions:
-        of = STATEMENTS.get(asked.quantity)
-        if asked.item != "routers" or of is None:
-            continue
-        points = []
-        for other, per_request in pairs:
-            figure = mean_over_rates("eldr", of, "best", law=with_constants(other, per_request))
-            values = [figure(answer, rates) for answer in answers.get(asked.workload, [])]
-            told = tuple(value for value in values if value is not None)
-            if told:
-                points.append(AtConstants(other, per_request, Judged(asked, told)))
-        if len(points) == len(pairs):
-            found.append(ConstantBand(asked, tuple(points)))
-    return found
+    laws = {with_constants(*pair): pair for pair in pairs}
+    found = at_laws(asked, answers, rates, laws)
+    points: dict[Question, list[AtConstants]] = {one.judged.question: [] for one in found}
+    for one in found:
+        points[one.judged.question].append(AtConstants(*laws[one.law], one.judged))
+    return [ConstantBand(question, tuple(at)) for question, at in points.items() if len(at) == len(pairs)]

@@ -3,19 +3,243 @@
 Source: ELDR (arXiv 2607.00466), evaluation, figures and Table 2. What the simulator can answer of the time to first
 token, the prefix cache and the other models is in `more_questions`. Not asked: the split of a request's latency in
 Table 1 (work of a GPU and a scheduler that are not here), and all that is in figures alone.
+
+What ELDR's evaluation prints beside its main tables: first token, prefix cache, and the other three models.
+
+The simulator answers each in part.
+
+first-token
+    The wait of a request from its hand-over to a decoder until its first step there. The rest of the time to first
+    token is prefill's, which no router of decoders changes here: that a faster decoder frees a prefill worker earlier
+    is not simulated.
+cache
+    Routing by the same signatures of requests that reach the decoders at once, or after a prefill of their whole
+    prompt. The drop of the time to first token itself is prefill's.
+models
+    The shapes of GPT-OSS-120B and Gemma-4-26B-A4B in the step time (`laws`), under the synthetic gate of Qwen3.
+large
+    Qwen3-235B-A22B on four ranks, as `laws` says. The source does not name the router that it compares with; ours is
+    round-robin.
+
+A question of the locality study: a figure that ELDR prints, and how ours is computed from one world.
+
+A printed range spans models and workloads there; ours is one model. The best balancer is the best of four in each
+world, at each rate and for each quantity, as in the source.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from lbopt.studies.locality.more_questions import more_questions
-from lbopt.studies.locality.plan import POOLS, RATE, WORKERS, PlannedRun, eldr_at
-from lbopt.studies.locality.question import SOURCE, Answer, Figure, Question, change, mean_over_rates
+from lbopt.studies.locality.plan import (
+    BALANCERS,
+    CACHE_LAWS,
+    CACHE_RATE,
+    LARGE_RATES,
+    LARGE_WORKERS,
+    OTHER_MODELS,
+    POOLS,
+    RATE,
+    WORKERS,
+    PlannedRun,
+    eldr_at,
+)
 from lbopt.studies.printed import Printed, printed_number, printed_range, within
+from lbopt.studies.verdict import Judged
+
+SOURCE = "ELDR, arXiv 2607.00466"
+
+#: What one world answered, and the rates of the study.
+Answer = dict[str, Any]
+Figure = Callable[[Answer, tuple[float, ...]], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A row of the study.
+
+    Parameters
+    ----------
+    item
+        The item of the study whose runs it needs.
+    workload
+        "task" or "language".
+    quantity
+        What it is about.
+    printed
+        The figure of the source.
+    figure
+        From the answer of one world to our value; None where the world cannot tell.
+    repeats
+        The item that asks for the same figure of ours, if there is one: the tally counts it there.
+    """
+
+    item: str
+    workload: str
+    quantity: str
+    printed: Printed
+    figure: Figure
+    repeats: str = ""
+
+
+def change(answer: Answer, run: PlannedRun, of: str, base: str = "round-robin") -> float | None:
+    """Return by how many percent a run's `of` exceeds that of the rule `base` in the same place.
+
+    Parameters
+    ----------
+    answer
+        Answer of one world.
+    run
+        The run.
+    of
+        The quantity.
+    base
+        The rule that it is compared with.
+    """
+    runs = answer["runs"]
+    other = replace(run, policy=base)
+    if run.key not in runs or other.key not in runs:
+        return None
+    return 100 * (float(runs[run.key][of]) / float(runs[other.key][of]) - 1)
+
+
+def mean_over_rates(policy: str, of: str, base: str, workers: int = WORKERS, law: str = "") -> Figure:
+    """Return the mean over rates of the change against a rule; "best" is the load balancer that is best at each.
+
+    Parameters
+    ----------
+    policy
+        The rule.
+    of
+        The quantity.
+    base
+        The rule that it is compared with, or "best".
+    workers
+        Decoders.
+    law
+        Name of the step time.
+    """
+
+    def figure(answer: Answer, rates: tuple[float, ...]) -> float | None:
+        found = []
+        for rate in rates:
+            run = PlannedRun("decoders", workers, rate, policy, law)
+            bases = BALANCERS if base == "best" else (base,)
+            changes = [change(answer, run, of, one) for one in bases]
+            if None in changes:
+                return None
+            found.append(max(value for value in changes if value is not None))  # the best has the least of `of`
+        return sum(found) / len(found)
+
+    return figure
+
+
+def judged_by(
+    question: Question, figure: Figure, answers: Mapping[str, Sequence[Answer]], rates: tuple[float, ...]
+) -> Judged[Question] | None:
+    """Return a question with our values by a figure, one a world that can tell; None where none can."""
+    values = [figure(answer, rates) for answer in answers.get(question.workload, [])]
+    told = tuple(value for value in values if value is not None)
+    return Judged(question, told) if told else None
+
+
+MODELS_SAID = {"gpt-oss": "GPT-OSS-120B", "gemma": "Gemma-4-26B"}
+_RANGES = {
+    ("task", "p50"): (-13.9, -7.0, "−7.0 to −13.9"),
+    ("task", "p99"): (-6.0, -3.4, "−3.4 to −6.0"),
+    ("language", "p50"): (-10.0, -5.9, "−5.9 to −10.0"),
+    ("language", "p99"): (-6.2, 1.5, "−6.2 to +1.5"),
+}
+
+
+def more_questions() -> list[Question]:
+    """Return what is asked of these items."""
+    return [*_first_token(), *_cache(), *_models(), *_large()]
+
+
+def outside_spread(answer: Answer, rates: tuple[float, ...]) -> float | None:
+    """Return by how many ms eldr's median wait lies above those of all balancers, or below (negative); mean over rates.
+
+    It is 0 where eldr's lies among theirs.
+    """
+    runs, found = answer["runs"], []
+    for rate in rates:
+        waits = [runs.get(PlannedRun("decoders", WORKERS, rate, name).key, {}).get("wait") for name in BALANCERS]
+        own = runs.get(PlannedRun("decoders", WORKERS, rate, "eldr").key, {}).get("wait")
+        if own is None or None in waits:
+            return None
+        found.append(1e3 * (max(0.0, own - max(waits)) - max(0.0, min(waits) - own)))
+    return float(sum(found) / len(found))
+
+
+def _first_token() -> list[Question]:
+    printed = printed_range(
+        -math.inf,
+        0.0,
+        source=SOURCE,
+        place="evaluation, time to first token",
+        text="within the baselines' spread, lower near saturation",
+        unit="ms",
+    )
+    quantity = "median wait for the first step, outside of the balancers' spread"
+    return [Question("first-token", workload, quantity, printed, outside_spread) for workload in ("task", "language")]
+
+
+def _cache() -> list[Question]:
+    found = []
+    for state, law in CACHE_LAWS.items():
+        run = PlannedRun("decoders", WORKERS, CACHE_RATE, "eldr", law)
+        for of, value in (("p50", -13.0), ("p99", -5.0)):
+            printed = printed_number(
+                value, within(), source=SOURCE, place="evaluation, prefix cache", text=f"about −{-value:g}", unit="%"
+            )
+            found.append(
+                Question(
+                    "cache",
+                    "task",
+                    f"{of.upper()} of eldr against round-robin, prefix cache {state}",
+                    printed,
+                    lambda answer, rates, run=run, of=of: change(answer, run, of),  # type: ignore[misc]
+                )
+            )
+    return found
+
+
+def _models() -> list[Question]:
+    found = []
+    for law in OTHER_MODELS:
+        for (workload, of), (low, high, text) in _RANGES.items():
+            printed = printed_range(
+                low, high, source=SOURCE, place="evaluation, routers over all rates", text=text, unit="%"
+            )
+            quantity = f"{MODELS_SAID[law]}: {of.upper()} of eldr against the best balancer"
+            found.append(Question("models", workload, quantity, printed, mean_over_rates("eldr", of, "best", law=law)))
+    return found
+
+
+def _large() -> list[Question]:
+    ask = partial(printed_range, source=SOURCE, place="evaluation, Qwen3-235B-A22B", unit="%")
+    ranges = {"p50": ask(-4.3, -2.7, text="−2.7 to −4.3"), "p99": ask(-2.0, -0.6, text="−0.6 to −2.0")}
+    found = []
+    for of, printed in ranges.items():
+        figure = mean_over_rates("eldr", of, "round-robin", LARGE_WORKERS, "qwen-235b")
+        found.append(
+            Question(
+                "large",
+                "language",
+                f"{of.upper()} of eldr against round-robin",
+                printed,
+                lambda answer, rates, figure=figure: figure(answer, LARGE_RATES),  # type: ignore[misc]
+            )
+        )
+    return found
+
 
 PLACES = {
     "signatures": "evaluation, signatures and layer mask",
