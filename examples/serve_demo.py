@@ -28,7 +28,7 @@ from pathlib import Path
 from lbopt.cli.console import print_table, remark
 from lbopt.serving.load.config import LoadConfig
 from lbopt.serving.load.generator import run_load
-from lbopt.serving.load.table import load_table
+from lbopt.serving.load.result import load_table
 from lbopt.table import Table
 
 #: s within which a fleet or a router has to be there.

@@ -37,7 +37,7 @@ def load(**given: Any) -> None:
         check_target(folder, _FORMAT)
     with ProgressBar() as bar:
         result = asyncio.run(_run(config, bar))
-    from lbopt.serving.load.table import load_table
+    from lbopt.serving.load.result import load_table
 
     print_table(load_table({"measured": result}))  # first, so that nothing is lost where a folder cannot be written
     if folder is not None and result.outcomes:
@@ -56,7 +56,7 @@ as_verb(load, "load", load.__doc__ or "", parameters(LoadConfig).values(), first
 
 async def _run(config: LoadConfig, bar: Any) -> LoadResult:
     from lbopt.serving.load.generator import LoadRun
-    from lbopt.serving.signals import ended_by_signals
+    from lbopt.serving.process import ended_by_signals
 
     run = LoadRun(config, lambda _ended, _of: bar.advance())
     bar.begin("requests", len(run.trace))

@@ -16,8 +16,7 @@ from lbopt.spec import duration
 from lbopt.studies.configuration import from_words
 
 if TYPE_CHECKING:
-    from lbopt.serving.mock.fleet import MockFleet
-    from lbopt.serving.mock.steps import StepLog
+    from lbopt.serving.mock.fleet import MockFleet, StepLog
 
 _FORMAT = "lbopt-mock 1"
 
@@ -33,7 +32,7 @@ def mock(**given: Any) -> None:
     Example: `lbopt mock --workers 8 --slots 72 --device h800 --model deepseek-v3 --port 9000`
     """
     from lbopt.report.folder import check_target
-    from lbopt.serving.requirements import require_serving
+    from lbopt.serving.process import require_serving
 
     require_serving("lbopt mock")
     setting, folder = from_words(MockSetting, given), Path(given["out"]) if given["out"] else None
@@ -54,9 +53,8 @@ as_verb(
 
 async def _serve(setting: MockSetting, seconds: float | None, folder: Path | None) -> None:
     from lbopt.cli.console import remark
-    from lbopt.serving.mock.fleet import MockFleet
-    from lbopt.serving.mock.steps import StepLog
-    from lbopt.serving.signals import ended_by_signals
+    from lbopt.serving.mock.fleet import MockFleet, StepLog
+    from lbopt.serving.process import ended_by_signals
 
     fleet, ended = MockFleet(setting), asyncio.Event()
     log = None if folder is None else StepLog(fleet)

@@ -54,7 +54,7 @@ def serve(
     """
     if context.invoked_subcommand is not None:
         return
-    from lbopt.serving.requirements import require_serving
+    from lbopt.serving.process import require_serving
 
     require_serving("lbopt serve")
     if fleet is None:

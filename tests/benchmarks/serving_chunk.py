@@ -15,8 +15,7 @@ from lbopt.serving.http_wire import Wire
 from lbopt.serving.router.ask import Ask
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.fleet_file import WorkerAddress, fleet_of
-from lbopt.serving.router.flow import Flow
-from lbopt.serving.router.forward import Attempt
+from lbopt.serving.router.forward import Attempt, Flow
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.service import Router

@@ -7,7 +7,7 @@ import json
 
 import aiohttp
 
-from lbopt.serving.load.events import EventParser
+from lbopt.serving.load.client import EventParser
 from lbopt.serving.mock.fleet import mock_fleet
 from lbopt.serving.virtual_clock import run_virtual
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from lbopt.serving.load.config import LoadConfig
 from lbopt.serving.load.generator import LoadRun
-from lbopt.serving.mock.fleet import MockFleet
+from lbopt.serving.mock.fleet import MockFleet, StepLog
 from lbopt.serving.mock.setting import MockSetting
-from lbopt.serving.mock.steps import StepLog
 from lbopt.serving.router.fleet_file import fleet_of
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.run import Server

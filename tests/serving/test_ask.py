@@ -13,10 +13,9 @@ from serving.engines import Engine, becomes, fleet, is_empty, run
 
 from lbopt.exceptions import InputError
 from lbopt.serving.router import handlers
-from lbopt.serving.router.answer_fields import read_answer
 from lbopt.serving.router.ask import read_ask
 from lbopt.serving.router.events import LARGEST_EVENT, EventCounter
-from lbopt.serving.router.shape import DEEPEST, WIDEST, refuse_shape
+from lbopt.serving.router.shape import DEEPEST, WIDEST, read_answer, refuse_shape
 
 #: Text without lone surrogates, which are no text: they are refused.
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)

@@ -12,8 +12,7 @@ from serving.engines import Engine, becomes, fleet, is_empty, run, stream
 
 from lbopt.exceptions import InputError
 from lbopt.serving.router import run as running
-from lbopt.serving.router.budget import Budget, OverBudgetError
-from lbopt.serving.router.connection import most_connections
+from lbopt.serving.router.clients import Budget, OverBudgetError, most_connections
 from lbopt.serving.router.options import RouterOptions
 
 KIB = 2**10

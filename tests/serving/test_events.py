@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
-from lbopt.serving.router.ask import read_ask, with_field
-from lbopt.serving.router.estimate import PromptEstimate
+from lbopt.serving.router.ask import PromptEstimate, read_ask, with_field
 from lbopt.serving.router.events import LARGEST_EVENT, EventCounter
 from lbopt.serving.scrape import Reading, of_rank, read_metrics
 

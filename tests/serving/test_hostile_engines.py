@@ -8,8 +8,8 @@ import json
 import pytest
 from serving.engines import ROUTE_TOKEN, Engine, becomes, fleet, is_empty, plan_for, run, stream
 
+from lbopt.serving.router.ask import PromptEstimate
 from lbopt.serving.router.endpoint import Rest, asked_rest
-from lbopt.serving.router.estimate import PromptEstimate
 from lbopt.serving.router.fleet_file import fleet_of
 from lbopt.serving.state import Health
 

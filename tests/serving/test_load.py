@@ -18,13 +18,10 @@ from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
-from lbopt.serving.load.bodies import Bodies
-from lbopt.serving.load.client import BAD_ANSWER, Outcome, Reader, Response
-from lbopt.serving.load.config import LoadConfig
-from lbopt.serving.load.events import EventParser
+from lbopt.serving.load.client import BAD_ANSWER, EventParser, Outcome, Reader, Response
+from lbopt.serving.load.config import Bodies, LoadConfig
 from lbopt.serving.load.generator import LoadRun, run_load
-from lbopt.serving.load.result import LARGEST_LAG, LoadResult, percentile
-from lbopt.serving.load.table import load_table
+from lbopt.serving.load.result import LARGEST_LAG, LoadResult, load_table, percentile
 from lbopt.serving.mock.fleet import mock_fleet
 from lbopt.serving.mock.protocol import read_ask
 from lbopt.serving.virtual_clock import run_virtual

@@ -11,8 +11,7 @@ import pytest
 from serving.engines import Engine, becomes, fleet, is_empty, run, stream
 
 from lbopt.serving.http_wire import Wire
-from lbopt.serving.router.flow import Flow
-from lbopt.serving.router.forward import Attempt
+from lbopt.serving.router.forward import Attempt, Flow
 from lbopt.serving.router.job import Job
 from lbopt.serving.state import RequestTracker
 

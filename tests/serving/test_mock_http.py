@@ -13,11 +13,10 @@ from lbopt.hardware import make_step_time
 from lbopt.instances import open_trace
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
-from lbopt.serving.load.bodies import Bodies
-from lbopt.serving.load.config import LoadConfig
-from lbopt.serving.mock.lengths import make_lengths
+from lbopt.serving.load.config import Bodies, LoadConfig
+from lbopt.serving.mock.fleet import StepLog
+from lbopt.serving.mock.protocol import make_lengths
 from lbopt.serving.mock.setting import MockSetting
-from lbopt.serving.mock.steps import StepLog
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate
 
 USAGE = {"stream_options": {"include_usage": True, "continuous_usage_stats": True}}

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from lbopt.serving.mock.answers import Answer
 from lbopt.serving.mock.group import LENGTH, RECOMPUTED
-from lbopt.serving.mock.protocol import BadRequestError, read_ask
-from lbopt.serving.mock.text import count_tokens, ids_of, words
+from lbopt.serving.mock.protocol import BadRequestError, count_tokens, ids_of, read_ask, words
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 300) | st.floats(allow_nan=False) | st.text(max_size=12),

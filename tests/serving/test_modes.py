@@ -11,7 +11,7 @@ import pytest
 from serving.engines import QUICK, Engine, becomes, compiled, fleet, is_empty, run, stream
 
 from lbopt.exceptions import InputError
-from lbopt.serving.router.connectors.mooncake import Mooncake
+from lbopt.serving.router.connectors import Mooncake
 from lbopt.serving.router.fleet_file import fleet_of
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.run import Server

@@ -10,7 +10,7 @@ from serving.engines import Engine, becomes, fleet, is_empty, run, stream
 
 from lbopt.exceptions import InputError
 from lbopt.serving.router.options import RouterOptions
-from lbopt.serving.router.step_ends import StepEnds
+from lbopt.serving.router.rules import StepEnds
 from lbopt.serving.state import FleetState
 
 

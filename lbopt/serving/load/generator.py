@@ -17,9 +17,8 @@ from collections.abc import Callable
 from lbopt.exceptions import InputError
 from lbopt.serving.http_client import Wires, request_head
 from lbopt.serving.http_wire import BadAnswer
-from lbopt.serving.load.bodies import Bodies
 from lbopt.serving.load.client import UNFINISHED, Exchange, Outcome
-from lbopt.serving.load.config import LoadConfig
+from lbopt.serving.load.config import Bodies, LoadConfig
 from lbopt.serving.load.result import LoadResult
 from lbopt.serving.virtual_clock import VirtualClockLoop, sleep_until
 

@@ -13,8 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from lbopt.serving.mock.group import RECOMPUTED, STOP
-from lbopt.serving.mock.protocol import Ask
-from lbopt.serving.mock.text import word, words
+from lbopt.serving.mock.protocol import Ask, word, words
 
 DONE = b"data: [DONE]\n\n"
 

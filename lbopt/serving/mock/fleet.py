@@ -1,8 +1,13 @@
-"""The mock fleet: barrier groups, prefill instances, their endpoints, and an admin that lets things go wrong."""
+"""The mock fleet: barrier groups, prefill instances, their endpoints, and an admin that lets things go wrong.
+
+What every step of every group held and how long it took, as BalanceRoute's authors record it in the engine's
+loop.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import csv
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,14 +17,13 @@ from aiohttp import web
 
 from lbopt.exceptions import InputError, LbOptError
 from lbopt.files import read_text
-from lbopt.serving.mock.decode_endpoint import DecodeEndpoint, Rank
 from lbopt.serving.mock.driver import Driver
 from lbopt.serving.mock.endpoint import Endpoint
+from lbopt.serving.mock.engines import DecodeEndpoint, PrefillEndpoint, Rank
 from lbopt.serving.mock.faults import ON_STREAMS, Fault, make_faults
-from lbopt.serving.mock.group import BarrierGroup
-from lbopt.serving.mock.lengths import make_lengths
-from lbopt.serving.mock.prefill_endpoint import PrefillEndpoint
+from lbopt.serving.mock.group import BarrierGroup, Step
 from lbopt.serving.mock.prefiller import Prefiller
+from lbopt.serving.mock.protocol import make_lengths
 from lbopt.serving.mock.setting import MockSetting
 
 if TYPE_CHECKING:
@@ -294,3 +298,33 @@ async def mock_fleet(setting: MockSetting | None = None, **given: Any) -> AsyncI
         yield fleet
     finally:
         await fleet.stop()
+
+
+class StepLog:
+    """The steps of a fleet, in the order in which they began.
+
+    Parameters
+    ----------
+    fleet
+        Whose steps; it must not have started.
+    """
+
+    def __init__(self, fleet: MockFleet) -> None:
+        self._fleet = fleet
+        self._size = fleet.setting.workers_per_group
+        self.rows: list[tuple[int, float, Step]] = []
+        for number, driver in enumerate(fleet.drivers):
+            driver.on_step = lambda begin, step, number=number: self.rows.append((number, begin, step))
+
+    def write(self, path: Path) -> None:
+        """Write one line a step: group, begin in s from the start of the fleet, seconds,
+        then tokens and requests of each worker of the group."""
+        workers = range(self._size)
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            loads, running = [f"load_{w}" for w in workers], [f"running_{w}" for w in workers]
+            writer.writerow(["group", "begin", "seconds", *loads, *running])
+            for number, begin, step in self.rows:
+                writer.writerow(
+                    [number, repr(begin - self._fleet.begun), repr(step.seconds), *step.loads, *step.active]
+                )

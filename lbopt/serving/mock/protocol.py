@@ -1,16 +1,31 @@
-"""What a client asks for, read from the body of an OpenAI request as vLLM reads it.
+"""What a client asks of an engine, read as vLLM reads it, the words that it gets, and how many.
 
 Only what matters to a router or a load generator is looked at: how long the prompt is, how long the answer may be, how
 it is to be sent, and what is handed over between prefill and decode. Unknown fields are accepted and ignored.
+
+Text without a tokenizer: a token is a word.
+
+A prompt has as many tokens as words between white space, and at least one for 16 bytes. Every token that the mock makes
+is one word, so a prompt that is continued by what was made counts the tokens of both. Words have 2 to 9 letters: how
+many bytes a token takes differs from prompt to prompt, as it does with real tokenizers.
+
+How long an answer is, where the client does not insist on `max_tokens`: drawn by a hash of the prompt.
+
+Equal prompts have equal lengths, whichever worker answers, in whichever order. Names: ``geometric:mean=256``, the
+geometric law on 1, 2, ...; ``max-tokens``, always the limit; or a trace or family, whose outputs are drawn from.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lbopt.serving.mock.text import WORDS, count_tokens, digest
+from lbopt.exceptions import InputError
+from lbopt.spec import options_of
 
 #: Tokens of an answer to a completion that names no limit, as in OpenAI's interface.
 DEFAULT_LIMIT = 16
@@ -191,3 +206,80 @@ def _tool(given: dict[str, Any]) -> str:
         choice = tools[0]
     function = choice.get("function") if isinstance(choice, dict) else None
     return str(function.get("name") or "") if isinstance(function, dict) else ""
+
+
+#: Words that are made, in the order in which a stream walks through them from a place that the prompt decides.
+WORDS = (
+    *("the", "worker", "holds", "tokens", "and", "every", "step", "waits", "for", "one", "of", "them", "until", "all"),
+    *("meet", "at", "a", "barrier", "so", "load", "grows", "by", "request", "while", "slots", "open", "in", "turn"),
+    *("where", "prompts", "arrive", "late", "or", "early", "then", "leave", "again", "as", "queues", "drain", "over"),
+    *("time", "with", "care", "to", "place", "each", "next", "piece", "on", "less", "busy", "ground", "before", "it"),
+    *("joins", "others", "which", "may", "run", "longer", "than", "expected", "today"),
+)
+
+_BYTES_OF_A_LONG_TOKEN = 16
+
+
+def count_tokens(text: str) -> int:
+    """Return the tokens of a text."""
+    return max(len(text.split()), -(-len(text.encode(errors="replace")) // _BYTES_OF_A_LONG_TOKEN))
+
+
+def digest(data: bytes) -> int:
+    """Return a number that depends on all bytes of a prompt and on nothing else, 0 to 2**64 - 1."""
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
+
+
+def word(start: int, number: int) -> str:
+    """Return token `number` of the answer that begins at `start`."""
+    return WORDS[(start + number) % len(WORDS)]
+
+
+def words(start: int, begin: int, end: int) -> str:
+    """Return tokens begin..end-1 of the answer that begins at `start`; each begins with a space."""
+    return "".join(f" {word(start, number)}" for number in range(begin, end))
+
+
+def ids_of(text: str) -> list[int]:
+    """Return token numbers for `/tokenize`: equal words have equal numbers."""
+    pieces: Sequence[str] = text.split()
+    more = count_tokens(text) - len(pieces)
+    return [digest(piece.encode()) % 128_000 for piece in pieces] + [0] * more
+
+
+#: From the digest of a prompt to tokens; None = as many as the client allows.
+Lengths = Callable[[int], int | None]
+
+#: Requests of a family whose outputs are drawn from.
+_DRAWS = 4096
+
+
+def geometric(mean: float = 256.0) -> Lengths:
+    """Return the geometric law: an answer ends after each token with the same chance."""
+    if not mean >= 1 or math.isinf(mean):
+        raise InputError(f"output lengths 'geometric': mean is {mean:g}; expected at least 1 token")
+    stay = math.log1p(-1 / mean) if mean > 1 else -math.inf
+
+    def draw(digest: int) -> int:
+        uniform = (digest + 0.5) / 2**64
+        return 1 + int(math.log(uniform) / stay)
+
+    return draw
+
+
+def _up_to_the_limit(_digest: int) -> None:
+    """Draw nothing."""
+
+
+def make_lengths(text: str) -> Lengths:
+    """Return the law that `text` names."""
+    name, _, rest = text.partition(":")
+    if name == "max-tokens":
+        return _up_to_the_limit
+    if name == "geometric":
+        return geometric(**options_of("output lengths", name, rest, geometric))
+    from lbopt.instances import families, open_trace
+
+    trace = open_trace(text, count=_DRAWS, seed=0) if text in families.ALL_NAMES else open_trace(text)
+    outputs = trace.output.tolist()
+    return lambda digest: int(outputs[digest % len(outputs)])

@@ -11,7 +11,7 @@ from lbopt.hardware import make_step_time
 from lbopt.prefill import PassTime
 from lbopt.serving.mock.faults import make_fault
 from lbopt.serving.mock.group import GroupSetting, Preempt
-from lbopt.serving.mock.lengths import make_lengths
+from lbopt.serving.mock.protocol import make_lengths
 from lbopt.spec import duration
 from lbopt.studies.configuration import Configuration, Option
 

@@ -1,10 +1,22 @@
-"""Seals a record: joins decisions with outcomes, and writes them in the forms that the rest of lbopt reads.
+"""Seals a record: reads its rows, joins decisions with outcomes, and writes them in the forms of lbopt.
 
 `requests.csv` has one row a request, as `lbopt audit` wants it; `steps.jsonl` one step problem a line with what the
 router then did, for `lbopt gap --problems`; `sealed.json` counts. Where the record tells what prompts begin with,
 `trace.jsonl` has the finished requests with their prefixes (see `prefix_trace`). A request that was placed and whose
 ending is not in the record, because the router was killed or runs on, is *censored*: its row says "running" and no
 finish.
+
+Rows of a record as data from outside: what is no row of a router is left out and counted, whatever it holds.
+
+A record may be cut by a kill, and may come from anywhere. Numbers are bounded here, so that
+nothing behind it overflows.
+
+A sealed record as a trace that tells prefixes, in Mooncake's form, which the rest of lbopt reads.
+
+Mooncake names blocks of 512 tokens, a record hashes blocks of bytes. All prompts of a model and kind get one ratio of
+bytes to tokens, that of their sums, so that equal beginnings stay equal: block j of tokens gets the last hash whose
+bytes end before 512 * (j + 1) tokens do. Hashes become numbers in the order in which they come up, so that a trace has
+nothing of the key.
 """
 
 from __future__ import annotations
@@ -13,6 +25,7 @@ import csv
 import io
 import json
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,13 +33,157 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError, LbOptError
-from lbopt.files import called
+from lbopt.files import JsonFault, called, json_value, read_text, shown
+from lbopt.instances.readers.formats import BLOCK_TOKENS
 from lbopt.model import StepProblem
-from lbopt.serving.record.prefix_trace import prefix_trace
-from lbopt.serving.record.rows import rows_of
-from lbopt.serving.record.writer import CURRENT
+from lbopt.serving.record.writer import CURRENT, FORMAT, VERSION
+from lbopt.serving.state import Ending
 from lbopt.simulator import SampledState
 from lbopt.whole_file import write_file
+
+_LARGEST = 2**30
+
+#: Tokens, requests and steps of a row; seconds since 1970.
+_MOST_COUNT = 2**40
+_MOST_TIME = 1e12
+
+_TIMES = ("arrival", "pooled", "start", "first", "finish")
+_PER_WORKER = ("workers", "loads", "free", "running")
+_PER_REQUEST = ("requests", "sizes", "waited", "chosen")
+
+
+def rows_of(paths: list[Path], left_out: Counter[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of all files that can be read.
+
+    Parameters
+    ----------
+    paths
+        The files, in the order in which they were written.
+    left_out
+        Lines that are left out, by reason; changed in place.
+
+    Raises
+    ------
+    InputError
+        Where a file cannot be read, or begins with another format.
+    """
+    for path in paths:
+        text = read_text(path, f"the record '{called(path)}'", largest=_LARGEST)
+        for number, line in enumerate(text.splitlines()):
+            try:
+                row = json_value(line)
+            except JsonFault:
+                left_out["lines that cannot be read"] += 1
+                continue
+            kind = row.get("kind") if isinstance(row, dict) else None
+            if kind not in ("head", "decision", "outcome"):
+                left_out["lines of another kind"] += 1
+                continue
+            if number == 0 and (row.get("format"), row.get("version")) != (FORMAT, VERSION):
+                raise InputError(
+                    f"'{called(path)}' begins with format {shown(row.get('format'))} version "
+                    f"{shown(row.get('version'))}; this lbopt reads {FORMAT} version {VERSION}"
+                )
+            if (kind == "outcome" and not _is_outcome(row)) or (kind == "decision" and not _is_decision(row)):
+                left_out[f"{kind}s that cannot be read"] += 1
+                continue
+            yield row
+
+
+def _is_outcome(row: dict[str, Any]) -> bool:
+    counts = [row.get(name) for name in ("prompt", "output", "prompt_bytes")]
+    return (
+        _is_count(row.get("request"))
+        and row.get("ending") in list(Ending)
+        and all(value is None or _is_count(value) for value in counts)
+        and all(row.get(name) is None or _is_time(row[name]) for name in _TIMES)
+    )
+
+
+def _is_decision(row: dict[str, Any]) -> bool:
+    workers: list[Any] = [row.get(name) for name in _PER_WORKER]
+    requests: list[Any] = [row.get(name) for name in _PER_REQUEST]
+    if not _are_lists(workers) or not _are_lists(requests):
+        return False
+    names, chosen = workers[0], requests[-1]
+    return (
+        all(isinstance(text, str) for text in (row.get("group"), row.get("rule"), *names))
+        and all(_is_count(value) for values in (*workers[1:], *requests[:-1]) for value in values)
+        and all(type(worker) is int and -1 <= worker < len(names) for worker in chosen)
+        and _is_count(row.get("step"))
+        and _is_time(row.get("at"))
+    )
+
+
+def _are_lists(values: list[Any]) -> bool:
+    """Return whether all are lists of one length."""
+    return all(isinstance(value, list) and len(value) == len(values[0]) for value in values)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= _MOST_COUNT
+
+
+def _is_time(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= _MOST_TIME
+
+
+Group = tuple[str, str]
+
+
+def prefix_trace(outcomes: Iterable[tuple[dict[str, Any], int]]) -> tuple[str, int]:
+    """Return the lines of a trace, in order of arrival, and how many there are.
+
+    Parameters
+    ----------
+    outcomes
+        Outcomes of requests, and the bytes of a block of hashes of each.
+    """
+    told = [(row, block) for row, block in outcomes if _is_told(row) and block > 0]
+    sums: dict[Group, list[int]] = {}
+    for row, _ in told:
+        sizes = sums.setdefault(_group(row), [0, 0])
+        sizes[0] += row["prompt_bytes"]
+        sizes[1] += row["prompt"]
+    told.sort(key=lambda pair: pair[0]["arrival"])
+    numbers: dict[str, int] = {}
+    begun = told[0][0]["arrival"] if told else 0.0
+    lines = []
+    for row, block in told:
+        size, tokens = sums[_group(row)]
+        hashes, named = row["prefix"], []
+        for j in range(row["prompt"] // BLOCK_TOKENS):
+            last = int((j + 1) * BLOCK_TOKENS * size / tokens / block) - 1
+            if not 0 <= last < len(hashes):
+                break
+            # two blocks of tokens may end in one block of bytes: the number tells their order, too
+            named.append(numbers.setdefault(f"{hashes[last]}/{j}", len(numbers)))
+        line = {
+            "timestamp": round(1000 * (row["arrival"] - begun), 3),
+            "input_length": row["prompt"],
+            "output_length": row["output"],
+            "hash_ids": named,
+        }
+        lines.append(json.dumps(line, separators=(",", ":")) + "\n")
+    return "".join(lines), len(lines)
+
+
+def _group(row: dict[str, Any]) -> Group:
+    return str(row.get("model")), str(row.get("prefix_kind"))
+
+
+def _is_told(row: dict[str, Any]) -> bool:
+    """Return whether an outcome is that of a whole request with hashes."""
+    hashes = row.get("prefix")
+    return (
+        row.get("ending") == "finished"
+        and not row.get("recomputations")  # its prompt has what was generated before
+        and isinstance(hashes, list)
+        and all(isinstance(one, str) for one in hashes)
+        and all(type(row.get(name)) is int and row[name] > 0 for name in ("prompt", "output", "prompt_bytes"))
+        and isinstance(row.get("arrival"), int | float)
+    )
+
 
 _LARGEST_BLOCK = 2**30
 _COLUMNS = ("id", "arrival", "decode_start", "finish", "prompt_tokens", "output_tokens", "worker", "status")

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from lbopt.policies import CompiledPolicy
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.options import RouterOptions
-from lbopt.serving.router.step_ends import StepEnds
+from lbopt.serving.router.rules import StepEnds
 from lbopt.serving.rule import LiveRule
 from lbopt.serving.state import BarrierGroup, Dispatch, FleetState, Pool, RequestTracker, Sight, Stage, WorkerMirror
 from lbopt.serving.state.group import chosen

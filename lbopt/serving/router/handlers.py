@@ -16,8 +16,7 @@ from lbopt.exceptions import InputError
 from lbopt.files import shown
 from lbopt.serving.router.answers import Refusal, as_json, over_budget, refuse, slow_body
 from lbopt.serving.router.ask import Ask, read_ask
-from lbopt.serving.router.budget import OverBudgetError, Share
-from lbopt.serving.router.connection import ClientConnection
+from lbopt.serving.router.clients import ClientConnection, OverBudgetError, Share
 from lbopt.serving.router.forward import headers_for_engine
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.service import Router

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lbopt.serving.http_client import Wires, request_head
+from lbopt.serving.process import repeat
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.job import Job
 from lbopt.serving.scrape import LARGEST_SCRAPE, Reading, of_rank, read_metrics
-from lbopt.serving.signals import repeat
 from lbopt.serving.state import Health, Prefiller, WorkerMirror
 from lbopt.serving.usage import count_of
 

@@ -18,14 +18,14 @@ import msgspec
 from aiohttp import web
 
 from lbopt.serving.http_client import request_head
-from lbopt.serving.router.answer_fields import read_answer
 from lbopt.serving.router.answers import refuse
-from lbopt.serving.router.budget import OverBudgetError
+from lbopt.serving.router.clients import OverBudgetError
 from lbopt.serving.router.connectors import Connector, make_connector
 from lbopt.serving.router.endpoint import Endpoint, delay
 from lbopt.serving.router.fleet_file import WorkerAddress
 from lbopt.serving.router.forward import OF_REQUEST, headers_for_client
 from lbopt.serving.router.job import Job, Stop
+from lbopt.serving.router.shape import read_answer
 from lbopt.serving.state import Prefiller
 from lbopt.serving.usage import usage_of
 

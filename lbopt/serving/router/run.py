@@ -20,7 +20,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from lbopt.exceptions import InputError
 from lbopt.serving.router import advice, handlers, operators
-from lbopt.serving.router.connection import ClientConnection, Connections, most_connections
+from lbopt.serving.router.clients import ClientConnection, Connections, most_connections
 from lbopt.serving.router.service import Router
 
 _log = logging.getLogger(__name__)

@@ -19,24 +19,20 @@ from lbopt.serving.http_client import Wires
 from lbopt.serving.record.prefixes import hasher_of
 from lbopt.serving.record.writer import DecisionRecord
 from lbopt.serving.router.answers import Refusal, over_budget
-from lbopt.serving.router.ask import Ask
-from lbopt.serving.router.budget import Budget
-from lbopt.serving.router.carry import Carrier
-from lbopt.serving.router.continuation import continued
+from lbopt.serving.router.ask import Ask, PromptEstimate
+from lbopt.serving.router.carry import Carrier, continued
+from lbopt.serving.router.clients import Budget
 from lbopt.serving.router.dispatcher import Dispatcher
 from lbopt.serving.router.endpoint import Endpoint
-from lbopt.serving.router.estimate import PromptEstimate
 from lbopt.serving.router.fleet_file import FleetPlan, WorkerAddress
-from lbopt.serving.router.job import ADVICE, Job, Stop
+from lbopt.serving.router.job import ADVICE, Job, Stop, reap
 from lbopt.serving.router.metrics import RouterMetrics
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.poller import KEPT, Poller
 from lbopt.serving.router.prefill import PrefillHop
-from lbopt.serving.router.reaper import reap
-from lbopt.serving.router.rules import fallback_for, rule_for, warm
+from lbopt.serving.router.rules import StepEnds, fallback_for, rule_for, warm
 from lbopt.serving.router.shadow import Shadow
 from lbopt.serving.router.signatures import signatures_of
-from lbopt.serving.router.step_ends import StepEnds
 from lbopt.serving.rule import LiveRule
 from lbopt.serving.state import Engine, FleetState, Health, RequestTracker, WorkerMirror
 

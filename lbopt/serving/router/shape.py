@@ -1,8 +1,14 @@
-"""How deep and how wide a JSON text is, seen without building any of it.
+"""JSON from outside: how deep and how wide it is, seen without building any of it, and the little that is read.
+
+How deep and how wide a JSON text is, seen without building any of it.
 
 A few MiB of brackets become millions of objects wherever they are built, here or in an engine, which answers nobody
 meanwhile. Brackets are counted where they stand outside of texts, block by block, so that no step holds the interpreter
 for long.
+
+What is read of an answer that does not stream: its usage, and what a prefiller hands over. The rest may be anything.
+
+Nothing else of it is built.
 """
 
 from __future__ import annotations
@@ -10,7 +16,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import numpy as np
+from msgspec import UNSET, Raw, UnsetType
 
 from lbopt.exceptions import InputError
 
@@ -78,3 +86,33 @@ def parsed(text: bytes) -> Any:
     if len(text) > _SMALL:
         refuse_shape(text)
     return json.loads(text)
+
+
+#: Bytes of an answer that are looked through.
+_LARGEST = 2**24
+
+
+class _Answer(msgspec.Struct, gc=False):
+    usage: Raw | UnsetType = UNSET
+    kv_transfer_params: Raw | UnsetType = UNSET
+
+
+_read = msgspec.json.Decoder(_Answer).decode
+
+
+def read_answer(data: bytes) -> dict[str, Any]:
+    """Return the fields `usage` and `kv_transfer_params` of an answer, where it has them.
+
+    Raises
+    ------
+    ValueError
+        Where it is no JSON object, or too large.
+    """
+    if len(data) > _LARGEST:
+        raise ValueError(f"more than {_LARGEST} bytes")
+    try:
+        answer = _read(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    fields = {"usage": answer.usage, "kv_transfer_params": answer.kv_transfer_params}
+    return {name: parsed(bytes(raw)) for name, raw in fields.items() if isinstance(raw, Raw)}

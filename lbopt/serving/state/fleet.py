@@ -20,11 +20,9 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
-from lbopt.serving.state.group import BarrierGroup
-from lbopt.serving.state.pool import Pool
-from lbopt.serving.state.prefiller import Engine, Prefiller
+from lbopt.serving.state.engines import Engine, Health, Prefiller, WorkerMirror
+from lbopt.serving.state.group import BarrierGroup, Pool
 from lbopt.serving.state.request import Ending, RequestTracker, Stage
-from lbopt.serving.state.worker import Health, WorkerMirror
 
 _BOUND = (Stage.QUEUED, Stage.RUNNING)
 

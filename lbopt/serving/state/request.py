@@ -6,9 +6,8 @@ from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lbopt.serving.state.pool import Pool
-    from lbopt.serving.state.prefiller import Prefiller
-    from lbopt.serving.state.worker import WorkerMirror
+    from lbopt.serving.state.engines import Prefiller, WorkerMirror
+    from lbopt.serving.state.group import Pool
 
 
 class Stage(IntEnum):

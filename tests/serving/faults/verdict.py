@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from lbopt.serving.load.events import EventParser
+from lbopt.serving.load.client import EventParser
 from tests.serving.faults.engine import text_of
 
 #: The client got what it asked for; was refused with a status; was told in the stream that the answer is not whole;

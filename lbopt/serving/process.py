@@ -1,4 +1,4 @@
-"""What goes on beside the work of an event loop: looks again and again, and the end by Ctrl-C or SIGTERM."""
+"""What a process does beside its work: looks again and again, ends by Ctrl-C or SIGTERM, misses packages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
+
+from lbopt.exceptions import BackendUnavailableError
 
 _log = logging.getLogger(__name__)
 
@@ -54,3 +57,28 @@ def ended_by_signals(stop: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         restore()
+
+
+#: Modules that have to be there, and the package that brings each; uvloop is used where it exists.
+_NEEDED = {"aiohttp": "aiohttp", "msgspec": "msgspec", "prometheus_client": "prometheus-client"}
+
+
+def require_serving(what: str) -> None:
+    """Raise if a package of the extra is absent.
+
+    Parameters
+    ----------
+    what
+        Who needs it, such as "lbopt mock".
+
+    Raises
+    ------
+    BackendUnavailableError
+        With the command that installs it.
+    """
+    missing = [package for module, package in _NEEDED.items() if find_spec(module) is None]
+    if missing:
+        raise BackendUnavailableError(
+            f"`{what}` needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} absent: "
+            'pip install "lbopt[serve]"'
+        )
