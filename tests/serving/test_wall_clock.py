@@ -239,7 +239,7 @@ def test_the_two_commands_and_ctrl_c(tmp_path):
 
 
 def test_without_the_extra_the_mock_says_what_to_install(type_in, monkeypatch):
-    monkeypatch.setattr("lbopt.serving.requirements.find_spec", lambda name: None)
+    monkeypatch.setattr("lbopt.serving.process.find_spec", lambda name: None)
     code, out, heard = type_in("mock", "--workers", "2")
     assert (code, out) == (2, "")
     assert heard.strip() == (

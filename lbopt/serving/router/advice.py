@@ -23,10 +23,9 @@ from lbopt.files import shown
 from lbopt.serving.router.answers import as_json, refuse
 from lbopt.serving.router.ask import Ask
 from lbopt.serving.router.handlers import ROUTER, document, enter
-from lbopt.serving.router.job import ADVICE, SAID, Job, Stop
+from lbopt.serving.router.job import ADVICE, SAID, Stop
 from lbopt.serving.usage import MOST_TOKENS, count_of
 
-ADVISED = web.AppKey("advised", dict[str, Job])
 _MOST_BYTES = 4 * MOST_TOKENS
 
 
@@ -72,41 +71,17 @@ async def route(request: web.Request) -> web.Response:
     router.metrics.note_wait(job.tracker)
     endpoint = router.endpoints[worker]
     job.key = secrets.token_urlsafe(16)  # who reports of a request has been told of it
-    request.app[ADVISED][job.key] = job
-    job.reported_at = router.now()
-    _watch(request.app, job)
+    router.advised[job.key] = job
+    job.heard_at = router.now()
     answer = {"id": job.key, "group": worker.group.name, "worker": worker.name}
     return as_json(answer | {"url": endpoint.address.url or None, "rank": endpoint.address.rank})
-
-
-def _watch(app: web.Application, job: Job) -> None:
-    """Count a request as failed of which nothing has been heard for too long."""
-    router = app[ROUTER]
-    loop, limit = asyncio.get_running_loop(), router.options.idle_seconds
-
-    def look() -> None:
-        left = job.reported_at + limit - router.now()
-        if job.tracker.has_ended or app[ADVISED].get(job.key) is not job:
-            _forget(app, job)
-        elif left <= 0:
-            router.failed(job)
-            _forget(app, job)
-        else:
-            loop.call_later(left, look)
-
-    loop.call_later(limit, look)
-
-
-def _forget(app: web.Application, job: Job) -> None:
-    app[ADVISED].pop(job.key, None)
-    app[ROUTER].jobs.discard(job)
 
 
 async def report(request: web.Request) -> web.Response:
     """Take in what a gateway tells of a request: tokens that were made, prompt tokens, and how it ended."""
     enter(request, "route", "admin")
     router = request.app[ROUTER]
-    job = request.app[ADVISED].get(request.match_info["id"])
+    job = router.advised.get(request.match_info["id"])
     if job is None:
         return refuse(404, "there is no such request; it may have ended")
     data = await document(request)
@@ -118,7 +93,7 @@ async def report(request: web.Request) -> web.Response:
     if ending not in (None, "finished", "cancelled", "failed"):
         raise InputError(f"ending is {shown(ending)}; expected finished, cancelled or failed")
     attempt, now = job.tracker.attempt, router.now()
-    job.reported_at = now
+    job.heard_at = now
     if prompt is not None:
         router.counted(job, prompt, learns=False)
     if tokens:
@@ -129,6 +104,6 @@ async def report(request: web.Request) -> web.Response:
     elif ending is not None:
         router.failed(job)
     if job.tracker.has_ended:
-        _forget(request.app, job)
+        router.forget(job)
     router.dispatcher.wake()
     return as_json({"ended": job.tracker.has_ended})

@@ -60,9 +60,8 @@ class Carrier:
                 if answer is not None:
                     return answer
         except (asyncio.CancelledError, ClientGone) as gone:
-            worker = tracker.worker
-            if not tracker.has_ended and self.router.fleet.cancelled(tracker, self.router.now()):
-                self.router.ended(tracker, worker)
+            if not tracker.has_ended:
+                self.router.fleet.cancelled(tracker, self.router.now())
             if isinstance(gone, ClientGone) and job.begun is not None:
                 return job.begun  # type: ignore[no-any-return]
             raise
@@ -143,13 +142,9 @@ class Carrier:
     async def _stopped(self, job: Job, request: web.Request) -> web.StreamResponse:
         """End a request that was interrupted."""
         status, why, kind = SAID[job.reason]
-        tracker, now = job.tracker, self.router.now()
-        worker = tracker.worker
-        if not tracker.has_ended:
-            overdue = job.reason in (Stop.EXPIRED, Stop.NO_PREFILLER, Stop.PREFILLER)
-            ended = self.router.fleet.expired(tracker, now) if overdue else self.router.fleet.failed(tracker, now)
-            if ended:
-                self.router.ended(tracker, worker)
+        if not job.tracker.has_ended:
+            fleet, overdue = self.router.fleet, job.reason in (Stop.EXPIRED, Stop.NO_PREFILLER, Stop.PREFILLER)
+            (fleet.expired if overdue else fleet.failed)(job.tracker, self.router.now())
         self.router.metrics.stopped[job.reason.value] += 1
         if job.begun is None:
             return refuse(status, why, kind, retry_after=5 if status == 503 else None)

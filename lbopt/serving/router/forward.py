@@ -9,8 +9,8 @@ What one stream tells the state as it passes: its first chunk, its tokens, its p
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -205,25 +205,18 @@ class Attempt:
             self._taken()
             self._read_usage(body)
             router.finished(job, self._attempt)
+        elif head.status == 200 and self._is_refused("sent no answer", head):
+            return Result.AGAIN
         else:
-            if 300 <= head.status < 400 or (head.status < 300 and b'"error"' not in body):
-                return self._without_answer(head)
-            if head.status == 200 and self._is_refused("sent no answer", head):
-                return Result.AGAIN
             router.failed(job)
+            if head.status < 400 and (head.status >= 300 or b'"error"' not in body):
+                self.answer = refuse(502, self.why, "upstream_error")
+                return Result.ANSWERED
         job.heard_at = 0.0
         self.answer = answer = await self._begin(head, len(body))
         for begin in range(0, len(body), _PIECE):
             await self._write(answer, body[begin : begin + _PIECE])
         await self._write(answer, b"", is_last=True)
-        return Result.ANSWERED
-
-    def _without_answer(self, head: Head) -> Result:
-        """Ask another engine in place of one that sent what is no answer; where none is left, the client is told."""
-        if self._is_refused("sent no answer" if head.status == 200 else f"answered {head.status}", head):
-            return Result.AGAIN
-        self._router.failed(self._job)
-        self.answer = refuse(502, self.why, "upstream_error")
         return Result.ANSWERED
 
     async def _collected(self, wire: Wire) -> bytes | None:
@@ -272,7 +265,11 @@ class Attempt:
                 if answer is None and flow.counter.error and self._is_refused("answered with an error", head, 500):
                     return Result.AGAIN
                 if answer is None and flow.counter.is_empty:
-                    return self._without_answer(head)
+                    if self._is_refused("sent no answer", head):
+                        return Result.AGAIN
+                    router.failed(job)
+                    self.answer = refuse(502, self.why, "upstream_error")
+                    return Result.ANSWERED
                 if data:
                     if answer is None:
                         answer = await self._begin(head)
@@ -356,34 +353,34 @@ class Attempt:
         if not flow.is_over:
             await wire.wait()  # raises where the stream broke off
 
-    async def _write(self, answer: web.StreamResponse, data: bytes, *, is_last: bool = False) -> None:
-        """Write to the client, who alone is to blame where that fails."""
-        job = self._job
-        job.write_began = self._router.now()
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Note that the client is written to, who alone is to blame where that fails."""
+        self._job.write_began = self._router.now()
         try:
+            yield
+        except OSError as fault:
+            raise ClientGone from fault
+        self._job.write_began = 0.0
+
+    async def _write(self, answer: web.StreamResponse, data: bytes, *, is_last: bool = False) -> None:
+        """Write to the client."""
+        with self._writing():
             if data:
                 await answer.write(data)
             if is_last:
                 await answer.write_eof()
-        except OSError as fault:
-            raise ClientGone from fault
-        job.write_began = 0.0
 
     async def _begin(self, head: Head, size: int | None = None) -> web.StreamResponse:
         """Send the headers, of an answer of `size` bytes or of a stream: from here on there is no other attempt."""
-        answer = _Answer(status=head.status, headers=headers_for_client(head.headers))
-        if size is not None:
-            answer.content_length = size
-        self._job.begun = answer
-        self._job.write_began = self._router.now()
-        try:
+        job = self._job
+        job.begun = answer = _Answer(status=head.status, headers=headers_for_client(head.headers))
+        answer.content_length = size
+        with self._writing():
             await answer.prepare(self._request)
-        except OSError as fault:
-            raise ClientGone from fault
-        if self._job.share is not None and not self._job.ask.data:  # which are bytes of the same body
-            self._job.share.give(len(self._job.body))
-        self._job.body = b""  # no other attempt will need it
-        self._job.write_began = 0.0
+        if job.share is not None and not job.ask.data:  # which are bytes of the same body
+            job.share.give(len(job.body))
+        job.body = b""  # no other attempt will need it
         return answer
 
     def _recomputed(self) -> Result:

@@ -23,6 +23,11 @@ from lbopt.serving.state import Engine, RequestTracker, Stage, WorkerMirror
 if TYPE_CHECKING:
     from lbopt.serving.router.service import Router
 
+_log = logging.getLogger(__name__)
+
+#: Seconds between two looks at all requests, without a shadow and with one.
+_PERIOD, _PERIOD_OF_SHADOW = 0.25, 0.05
+
 #: The path of requests that a gateway forwards itself.
 ADVICE = "/route"
 
@@ -82,7 +87,6 @@ class Job:
         "path",
         "placed",
         "reason",
-        "reported_at",
         "retries",
         "share",
         "text",
@@ -110,8 +114,7 @@ class Job:
         self.reason = Stop.LIMIT
         self.deadline: asyncio.Timeout | None = None
         self.write_began = 0.0
-        self.reported_at = 0.0  # when a gateway last reported of it
-        self.heard_at = 0.0  # when the engine was last heard; 0 = nobody waits for it
+        self.heard_at = 0.0  # when the engine was last heard, or the gateway; 0 = it is not waited for
         self.tried: dict[Engine, float] = {}  # those that did not take it, and their Retry-After, s
         self.placed: asyncio.Future[WorkerMirror] = asyncio.get_running_loop().create_future()
         tracker.payload = self
@@ -135,11 +138,6 @@ class Job:
             self.reason = reason
 
 
-_log = logging.getLogger(__name__)
-
-_PERIOD, _PERIOD_OF_SHADOW = 0.25, 0.05
-
-
 async def reap(router: Router) -> None:
     """Look at all requests, again and again."""
     options = router.options
@@ -156,7 +154,10 @@ async def look(router: Router) -> None:
             if isinstance(tracker.payload, Job):
                 tracker.payload.stop(Stop.EXPIRED)
     for job in list(router.jobs):
-        if now > job.limit:
+        if job.key in router.advised:
+            if job.tracker.has_ended or now - job.heard_at > options.idle_seconds:
+                router.forget(job)
+        elif now > job.limit:
             job.stop(Stop.LIMIT)
         elif job.write_began:
             if now - job.write_began > options.slow_client_seconds:

@@ -34,7 +34,6 @@ def application(router: Router) -> web.Application:
     app = web.Application(middlewares=[handlers.sentences], client_max_size=router.options.body_bytes)
     app[handlers.ROUTER] = router
     app[handlers.READING] = asyncio.Lock()
-    app[advice.ADVISED] = {}
     app.add_routes(
         [
             web.post("/v1/completions", handlers.completions),

@@ -66,7 +66,8 @@ class Router:
         self.rule_name = real
         rules = {group.name: rule_for(real, group, training) for group in plan.groups}
         fallbacks = {group.name: fallback_for(options.fallback, group) for group in plan.groups}
-        self.fleet = FleetState(seed=options.seed, draws=any(rule.draws for rule in rules.values()))
+        draws = any(rule.draws for rule in rules.values())
+        self.fleet = FleetState(seed=options.seed, draws=draws, ended=self._ended)
         self.endpoints: dict[WorkerMirror, Endpoint] = {}
         self.models: dict[str, str] = {}  # by the name that clients use, the model
         self.groups = {group.name: group for group in plan.groups}
@@ -97,6 +98,7 @@ class Router:
         self.carrier = Carrier(self)
         self.poller = Poller(self)
         self.jobs: set[Job] = set()
+        self.advised: dict[str, Job] = {}  # by key, those that a gateway forwards
         self.budget = Budget(options.held_bytes)
         self.is_draining = False
         self.has_compiled = False
@@ -369,17 +371,20 @@ class Router:
         """Note that the engine has answered in full; the slot is free."""
         tracker = job.tracker
         worker = tracker.worker
-        if not tracker.has_ended and self.fleet.finished(tracker, self.now(), attempt):
-            if worker is not None:
-                self.dispatcher.rules[worker.group.name].tell_ended(tracker)
-                self.endpoints[worker].rest.end()
-            self.ended(tracker, worker)
+        if not tracker.has_ended and self.fleet.finished(tracker, self.now(), attempt) and worker is not None:
+            self.dispatcher.rules[worker.group.name].tell_ended(tracker)
+            self.endpoints[worker].rest.end()
 
     def failed(self, job: Job) -> None:
         """Note that the request cannot be answered, or was refused by the engine."""
-        worker = job.tracker.worker
-        if not job.tracker.has_ended and self.fleet.failed(job.tracker, self.now()):
-            self.ended(job.tracker, worker)
+        if not job.tracker.has_ended:
+            self.fleet.failed(job.tracker, self.now())
+
+    def forget(self, job: Job) -> None:
+        """Let go of a request that a gateway forwarded; one that has not ended has failed."""
+        self.failed(job)
+        self.advised.pop(job.key, None)
+        self.jobs.discard(job)
 
     def recomputed(self, job: Job, attempt: int) -> None:
         """Let a pre-empted request wait in the pool again, its tokens in its prompt."""
@@ -395,8 +400,8 @@ class Router:
         """Whether what is generated is kept until a request ends, because an engine may ask for it again."""
         return self.prefill is not None
 
-    def ended(self, tracker: RequestTracker, worker: WorkerMirror | None) -> None:
-        """Tell those who keep account of requests that one has ended."""
+    def _ended(self, tracker: RequestTracker, worker: WorkerMirror | None) -> None:
+        """Tell what keeps account of requests that one has ended."""
         self.metrics.note_end(tracker)
         if self.record is not None:
             self.record.ended(tracker, worker)

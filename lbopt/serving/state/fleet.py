@@ -17,12 +17,15 @@ Source: BalanceRoute (arXiv 2605.06113), section 5 and appendix D.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable
 
 import numpy as np
 
 from lbopt.serving.state.engines import Engine, Health, Prefiller, WorkerMirror
 from lbopt.serving.state.group import BarrierGroup, Pool
 from lbopt.serving.state.request import Ending, RequestTracker, Stage
+
+Ended = Callable[[RequestTracker, WorkerMirror | None], None]
 
 _BOUND = (Stage.QUEUED, Stage.RUNNING)
 
@@ -36,9 +39,11 @@ class FleetState:
         Of the numbers that rules draw.
     draws
         Whether a rule draws at all.
+    ended
+        Told of each request that has ended, and of the worker that had it; None = nothing is.
     """
 
-    def __init__(self, *, seed: int = 0, draws: bool = False) -> None:
+    def __init__(self, *, seed: int = 0, draws: bool = False, ended: Ended | None = None) -> None:
         self.pools: dict[str, Pool] = {}
         self.groups: dict[str, BarrierGroup] = {}
         self.prefillers: dict[str, Prefiller] = {}
@@ -48,6 +53,7 @@ class FleetState:
         self.arrivals = 0
         self.recomputations = 0
         self.late_events = 0
+        self._ended = ended
         self._random = np.random.default_rng(seed) if draws else None
 
     # -- the fleet
@@ -285,6 +291,7 @@ class FleetState:
     def _end(self, tracker: RequestTracker, ending: Ending, at: float) -> bool:
         if tracker.stage is Stage.ENDED:
             return self._late()
+        worker = tracker.worker
         if tracker.stage is Stage.WAITING:
             tracker.pool.leave(tracker)
         elif tracker.stage in _BOUND:
@@ -295,6 +302,8 @@ class FleetState:
         tracker.ended_at = at
         del self.live[tracker.number]
         self.endings[ending] += 1
+        if self._ended is not None:
+            self._ended(tracker, worker)
         return True
 
     def _leave_worker(self, tracker: RequestTracker) -> None:
