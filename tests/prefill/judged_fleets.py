@@ -11,8 +11,8 @@ import argparse
 import numpy as np
 
 from lbopt.prefill import PrefillRequests, PrefillSetting, simulate_prefill
-from lbopt.studies.staggered.classes import JUDGED, LATENCIES, LOADS
-from lbopt.studies.staggered.contenders import RULES
+from lbopt.studies.staggered.places import JUDGED, LATENCIES, LOADS
+from lbopt.studies.staggered.places import RULES
 from lbopt.studies.staggered.places import UNITS, most_rate, prompts
 
 BASELINES, REFERENCE = ("round-robin", "jsq"), ("staggered", "staggered-free", "staggered-whole")

@@ -16,14 +16,14 @@ from studies.staggered_answers import KNOWN, made_up
 
 from lbopt.exceptions import InputError
 from lbopt.report.figures import png_of
-from lbopt.report.staggered_figures import (
+from lbopt.report.staggered_questions import item_rows, question_rows
+from lbopt.report.staggered_report import (
     fleet_figure,
     limit_figure,
     load_figure,
     staggered_figures,
     wait_figure,
 )
-from lbopt.report.staggered_rows import item_rows, question_rows
 from lbopt.report.staggered_tables import staggered_tables
 from lbopt.report.study_report import write_study_folder
 from lbopt.studies.staggered import CONTENDERS, LATE, Rows, StaggeredConfig, StaggeredOutcome

@@ -9,15 +9,9 @@ import pytest
 from studies.staggered_answers import KNOWN, SERVED, made_up
 
 from lbopt.report import staggered_tables as room
-from lbopt.report.staggered_ahead import ahead_tables
-from lbopt.report.staggered_needs import PLAIN, nearest_pairs, needs_tables
-from lbopt.report.staggered_others import SHOWN, other_tables
-from lbopt.report.staggered_questions import NO_ANSWER, answered, question_tables
-from lbopt.report.staggered_service import fleet_tables, latency_tables, limit_tables, load_tables
-from lbopt.report.staggered_split import STEPS, split_tables
-from lbopt.report.staggered_tables import staggered_tables
-from lbopt.report.staggered_waits import law_tables
-from lbopt.report.staggered_words import short
+from lbopt.report.staggered_questions import NO_ANSWER, SHOWN, answered, other_tables, question_tables
+from lbopt.report.staggered_tables import OWN as TABLES
+from lbopt.report.staggered_tables import PLAIN, STEPS, nearest_pairs, short, staggered_tables
 from lbopt.studies.staggered import (
     CONTENDERS,
     IMMEDIATE,
@@ -28,8 +22,8 @@ from lbopt.studies.staggered import (
     StaggeredOutcome,
     questions,
 )
-from lbopt.studies.staggered.contenders import AHEAD
 from lbopt.studies.staggered.items import fleet, law, load, needs, split
+from lbopt.studies.staggered.places import AHEAD
 from lbopt.studies.verdict import VERDICTS
 from lbopt.table import Table
 
@@ -106,7 +100,7 @@ def test_nothing_ended_shows_nothing() -> None:
 
 
 def test_an_item_without_tables_of_its_own_shows_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(room._OWN, "split")
+    monkeypatch.delitem(room.OWN, "split")
     first, *more = staggered_tables(made_up("split", places=("short-3k",)))
     assert first.title == "Split"
     assert first.headers[:4] == ("binding", "allocation", "rate", "ttft")
@@ -161,7 +155,7 @@ def test_too_many_other_rows_are_for_the_file() -> None:
 def test_waits_are_shown_times_the_fleet() -> None:
     keys = {"capacity": "none", "load": 0.5, "policy": "spacing"}
     outcome = outcome_of("law", [(keys | {"instances": N}, {"wait": 0.2 / N}) for N in (1, 4, 10)])
-    table = law_tables(outcome)[0]
+    table = TABLES["law"](outcome)[0]
     assert table.headers == ("load, policy", "1", "4", "10", "exact")
     assert row_of(table, "0.5, spacing") == ("0.5, spacing", "0.200", "0.200", "0.200", "0.226")
     assert row_of(table, "0.5, random") == ("0.5, random", "–", "–", "–", "0.226 N")
@@ -172,14 +166,14 @@ def test_waits_are_shown_times_the_fleet() -> None:
 
 def test_waits_with_a_capacity_go_by_its_share() -> None:
     keys = {"capacity": 4, "load": 3.8, "policy": "pooled", "instances": 2}
-    table = law_tables(outcome_of("law", [(keys, {"wait": 0.75})]))[1]
+    table = TABLES["law"](outcome_of("law", [(keys, {"wait": 0.75})]))[1]
     assert row_of(table, "95 %, pooled") == ("95 %, pooled", "1.500")
     assert len(table.rows) == len(law.SHARES) * len(law.POLICIES)
 
 
 def test_a_change_is_paired_and_shown_with_its_interval() -> None:
     outcome = made_up("load", places=("short-3k",))
-    table = by_title(load_tables(outcome), "short-3k: mean time to first token by load, against jsq")
+    table = by_title(TABLES["load"](outcome), "short-3k: mean time to first token by load, against jsq")
     keys = {"place": "short-3k", "against": "jsq", "load": 0.8}
     changes, own = [], []
     for rows in outcome.rows["load"].values():
@@ -198,28 +192,28 @@ def test_a_change_is_paired_and_shown_with_its_interval() -> None:
 
 
 def test_captions_say_what_all_share_once() -> None:
-    for tables in (load_tables(made_up("load")), fleet_tables(made_up("fleet"))):
+    for tables in (TABLES["load"](made_up("load")), TABLES["fleet"](made_up("fleet"))):
         assert ["Pooled: the first free" in table.caption for table in tables] == [True] + [False] * (len(tables) - 1)
         assert "± is half of a 95 % interval over 3 seeds." in tables[0].caption
-    assert "One seed: no interval." in load_tables(made_up("load", seeds=1))[0].caption
-    for table in fleet_tables(made_up("fleet")):
+    assert "One seed: no interval." in TABLES["load"](made_up("load", seeds=1))[0].caption
+    for table in TABLES["fleet"](made_up("fleet")):
         assert "At 80 % of the highest rate" in table.caption
 
 
 def test_fleets_are_rows() -> None:
-    table = fleet_tables(made_up("fleet"))[1]
+    table = TABLES["fleet"](made_up("fleet"))[1]
     assert table.title == "short-3k: mean time to first token by instances, against jsq"
     assert [row[0] for row in table.rows] == [str(N) for N in fleet.FLEETS]
 
 
 def test_a_baseline_that_keeps_no_limit_has_no_rows() -> None:
     outcome = outcome_of("load", [({"place": "short-3k", "against": "jsq", "load": 0.4, "contender": "jsq"}, {})])
-    (table,) = load_tables(outcome)
+    (table,) = TABLES["load"](outcome)
     assert table.rows == []
 
 
 def test_the_table_of_limits_begins_with_what_is_printed() -> None:
-    tables = limit_tables(made_up("limit"))
+    tables = TABLES["limit"](made_up("limit"))
     first = tables[0]
     assert first.rows[0] == ("printed, off", "57", "51.8", "223", "–")
     assert first.rows[1] == ("printed, on", "70", "88.7", "311", "–")
@@ -229,7 +223,7 @@ def test_the_table_of_limits_begins_with_what_is_printed() -> None:
 
 
 def test_a_contender_that_keeps_no_limit_is_a_dash() -> None:
-    table = limit_tables(outcome_of("limit", [({"place": "short-3k", "contender": "random"}, {"rate": None})]))[0]
+    table = TABLES["limit"](outcome_of("limit", [({"place": "short-3k", "contender": "random"}, {"rate": None})]))[0]
     assert row_of(table, "random") == ("random", *["–"] * 4)
 
 
@@ -243,18 +237,18 @@ def test_rules_that_send_ahead_stand_against_the_better_baseline() -> None:
     ):
         of = keys | {"latency": latency}
         seed += [(of | {"contender": one}, {"ttft": ttft, "on_device": ttft / 10}) for one, ttft in times.items()]
-    service, device = ahead_tables(outcome_of("ahead", seed))
+    service, device = TABLES["ahead"](outcome_of("ahead", seed))
     assert service.headers[:5] == ("ms", "load", "round-robin (ms)", "jsq (ms)", "at 0 ms")
     assert service.rows == [("20", "70 %", "800", "1,000", "−50.0", "+900.0", "–", "−50.0", "–", "−25.0")]
     assert device.rows == [("20", "70 %", "80", "100", "–", "800", "–", "40", "–", "60")]
 
 
 def test_the_limit_and_the_latency_of_the_other_reading() -> None:
-    (table, *_) = limit_tables(made_up("limit", sending="ahead"))
+    (table, *_) = TABLES["limit"](made_up("limit", sending="ahead"))
     assert [row[0] for row in table.rows[2:]] == [*IMMEDIATE, *AHEAD]
-    (table, *_) = latency_tables(made_up("latency", sending="both"))
+    (table, *_) = TABLES["latency"](made_up("latency", sending="both"))
     assert [row[0] for row in table.rows] == [*CONTENDERS, *AHEAD]
-    (table, *_) = load_tables(made_up("load", sending="ahead"))
+    (table, *_) = TABLES["load"](made_up("load", sending="ahead"))
     assert table.headers[3:] == tuple(AHEAD) and "Ahead: sent before" in table.caption
 
 
@@ -267,7 +261,7 @@ def test_what_is_worth_what() -> None:
         ({"place": "short-3k", "binding": binding, "allocation": one}, {"ttft": value, "wait": 0.25})
         for (binding, one), value in ttft.items()
     ]
-    steps, times, waits = split_tables(outcome_of("split", seed))
+    steps, times, waits = TABLES["split"](outcome_of("split", seed))
     assert steps.headers == ("step", "short-3k")
     assert row_of(steps, "late binding, least-loaded")[1] == "−50.0"
     assert row_of(steps, "interval, pbaa")[1] == "+10.0"
@@ -309,7 +303,7 @@ def test_the_nearest_pair_is_found_and_configurations_are_ranked() -> None:
         (0.0, "jsq", "pooled"),
     ]
     assert [pair.off_by for pair in ranked] == pytest.approx([0.1, 0.2, 0.3])
-    (table,) = needs_tables(outcome)
+    (table,) = TABLES["needs"](outcome)
     assert table.rows[0] == ("", "printed", *[""] * 6, "57 → 70", "52 → 89", "70 → 79", "53 → 88")
     assert table.rows[1][:10] == (*("1", "fullest", "0.40 s", "1", "3", "jsq", "pooled", "10 %", "57 → 70", "52 → 80"),)
     assert table.rows[2][1] == "mean"
@@ -318,10 +312,10 @@ def test_the_nearest_pair_is_found_and_configurations_are_ranked() -> None:
 
 def test_the_plain_reading_stands_wherever_it_ranks() -> None:
     better = [row for N in range(4, 16) for row in needs_rows(0.4, 1.01, instances=N)]
-    (table,) = needs_tables(outcome_of("needs", needs_rows(0.0, 1.5) + better))
+    (table,) = TABLES["needs"](outcome_of("needs", needs_rows(0.0, 1.5) + better))
     assert [row[0] for row in table.rows] == ["", *map(str, range(1, 11)), "13"]
     assert table.rows[-1][2:5] == ("0.00 s", "1", "3")
-    (table,) = needs_tables(outcome_of("needs", needs_rows(0.0, 1.5, reading="instance, cluster")))
+    (table,) = TABLES["needs"](outcome_of("needs", needs_rows(0.0, 1.5, reading="instance, cluster")))
     assert table.rows[-1][1] == "fullest, instance, cluster"
 
 
@@ -336,7 +330,7 @@ def test_a_configuration_whose_limit_nobody_keeps_is_left_out() -> None:
         ],
     )
     assert nearest_pairs(outcome) == []
-    (table,) = needs_tables(outcome)
+    (table,) = TABLES["needs"](outcome)
     assert len(table.rows) == 1
 
 

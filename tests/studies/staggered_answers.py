@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from lbopt.studies.staggered import CONTENDERS, ITEMS, LATE, STAGGERED, Rows, StaggeredConfig, StaggeredOutcome
-from lbopt.studies.staggered.classes import LOADS
-from lbopt.studies.staggered.contenders import AHEAD
 from lbopt.studies.staggered.items import ahead, fleet, law, needs, split
+from lbopt.studies.staggered.places import AHEAD, LOADS
 
 SERVED = (
     *("ttft", "ttft_p50", "ttft_p95", "ttft_p99", "wait", "at_scheduler", "on_device"),
@@ -59,7 +58,7 @@ def keys_of(item: str, part: dict[str, Any]) -> list[dict[str, Any]]:
 def rows_of(item: str, config: StaggeredConfig, seed: int) -> Rows:
     """The rows of an item and seed, of the shape of its module's; numbers are drawn."""
     rng, rows = np.random.default_rng([seed, *item.encode()]), Rows()
-    for part in ITEMS[item].parts(config):
+    for part in ITEMS[item](config):
         for keys in keys_of(item, dict(part)):
             if item == "law":
                 values: dict[str, float | None] = {
@@ -82,7 +81,7 @@ def made_up(*items: str, seeds: int = 3, **settings: Any) -> StaggeredOutcome:
     config = StaggeredConfig(items=items or KNOWN, seeds=max(1, seeds), **settings)
     found = StaggeredOutcome(config, notes=["a note"], seconds=1.5)
     for item in config.items:
-        if seeds and any(True for _ in ITEMS[item].parts(config)):
+        if seeds and any(True for _ in ITEMS[item](config)):
             found.rows[item] = {seed: rows_of(item, config, seed) for seed in range(seeds)}
     return found
 

@@ -20,12 +20,10 @@ import lbopt
 from lbopt.exceptions import InputError
 from lbopt.prefill import PassTime
 from lbopt.studies.staggered import ITEMS, LATE, PLACES, Rows, StaggeredConfig, questions
-from lbopt.studies.staggered.classes import JUDGED, SEEDS, TUNED, TUNING_SEED
-from lbopt.studies.staggered.contenders import AHEAD
-from lbopt.studies.staggered.highest_rate import NEAR, STEP, highest_rate
 from lbopt.studies.staggered.items import law, needs
-from lbopt.studies.staggered.places import UNITS, most_rate, prompts
+from lbopt.studies.staggered.places import AHEAD, JUDGED, SEEDS, TUNED, TUNING_SEED, UNITS, most_rate, prompts
 from lbopt.studies.staggered.rows import averaged
+from lbopt.studies.staggered.trial import NEAR, STEP, highest_rate
 
 
 @pytest.mark.parametrize(
@@ -34,12 +32,12 @@ from lbopt.studies.staggered.rows import averaged
         ({"items": ("laod",)}, "unknown item 'laod': did you mean load?"),
         ({"places": ("short-4k",)}, "unknown place 'short-4k': did you mean short-5k or short-3k?"),
         ({"sending": "soon"}, "unknown sending 'soon': known: printed, ahead, both"),
-        ({"instances": 0}, "instances is 0; expected at least 1"),
+        ({"instances": 0}, "instances is 0; expected 1 to 256"),
         ({"instances": 257}, "instances is 257; expected 1 to 256"),
         ({"requests": 499}, "requests is 499; expected at least 500"),
-        ({"waits": 999}, "waits is 999; expected at least 1000"),
+        ({"waits": 999}, "waits is 999; expected at least 1,000"),
         ({"seeds": 0}, "seeds is 0; expected at least 1"),
-        ({"seed": -1}, "seed is -1; expected at least 0"),
+        ({"seed": -1}, "seed is -1; expected 0 or more"),
     ],
 )
 def test_what_cannot_be_asked(settings: dict[str, Any], said: str) -> None:
@@ -61,7 +59,7 @@ def test_tasks_of_an_item(item: str) -> None:
     """One for each part and seed, seed by seed, none twice; the version is in each, so that a new one runs anew."""
     config = StaggeredConfig(seeds=2, seed=3)
     tasks = config.tasks(item)
-    parts = list(ITEMS[item].parts(config))
+    parts = list(ITEMS[item](config))
     assert [task.seed for task in tasks] == [3] * len(parts) + [4] * len(parts)
     assert len({task.key for task in tasks}) == len(tasks)
     assert {task.parameters["version"] for task in tasks} == {lbopt.__version__}

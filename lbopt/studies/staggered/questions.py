@@ -10,18 +10,48 @@ soon ready. Both readings are asked: rules as printed, and rules that send ahead
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from lbopt.studies.printed import Printed, printed_number, printed_range, within, within_odds, within_points
-from lbopt.studies.staggered.classes import LATENCIES, LOADS
-from lbopt.studies.staggered.contenders import AHEAD, HELD_BACK, IMMEDIATE
 from lbopt.studies.staggered.items import ahead, decode, law, load
-from lbopt.studies.staggered.places import PLACES, TableRow
-from lbopt.studies.staggered.question import Figure, Question
+from lbopt.studies.staggered.places import AHEAD, HELD_BACK, IMMEDIATE, LATENCIES, LOADS, PLACES, TableRow
 from lbopt.studies.staggered.rows import Key, Rows
+
+#: From the rows of one seed to our value.
+Figure = Callable[[Rows], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A row of the study.
+
+    Parameters
+    ----------
+    item
+        The item of the study whose rows it needs.
+    quantity
+        What it is about.
+    printed
+        The figure of the source.
+    rule
+        The contender that is to have the gain; empty where the figure is of the baseline alone.
+    against
+        The baseline.
+    figure
+        Our value of one seed; None where the seed cannot tell.
+    """
+
+    item: str
+    quantity: str
+    printed: Printed
+    rule: str
+    against: str
+    figure: Figure
+
 
 SOURCE = "SBS, arXiv 2512.16134"
 TTFT, TABLE_1 = "evaluation, time to first token", "Table 1"

@@ -1,24 +1,280 @@
-"""`run_staggered`: every part of the chosen items with every seed, through a store if there is one."""
+"""`run_staggered`: every part of the chosen items with every seed, through a store if there is one.
+
+An item is a question with the parts that it is made of; a part and a seed are a task. What a task answers is in the
+module of the item in `items`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Annotated, Any
+
+import lbopt
+from lbopt.runner import Task
+from lbopt.spec import unknown
+from lbopt.statistics import MeanOverSeeds, over_seeds
+from lbopt.studies.configuration import Configuration, Option
+from lbopt.studies.grid import empty
 from lbopt.studies.running import RunTasks, of_tasks
-from lbopt.studies.staggered.config import StaggeredConfig
-from lbopt.studies.staggered.outcome import StaggeredOutcome
-from lbopt.studies.staggered.rows import Rows
-from lbopt.studies.study import Study
+from lbopt.studies.staggered.items import (
+    adapting,
+    ahead,
+    cache,
+    decode,
+    faults,
+    fleet,
+    latency,
+    law,
+    load,
+    needs,
+    watchdog,
+)
+from lbopt.studies.staggered.places import AHEAD, CLASSES, HELD_BACK, IMMEDIATE, LATENCIES, PLACES, UNITS
+from lbopt.studies.staggered.questions import Figure, Question, questions
+from lbopt.studies.staggered.rows import Averaged, Rows, averaged
+from lbopt.studies.study import Outcome, Study
+from lbopt.studies.verdict import Judged
+
+Part = dict[str, Any]
+#: Items that go through fleets or laws of a pass run so many times fewer requests of an instance.
+_LESS = 4
+#: Entries of a table of hits, one for each request and unit of the fleet.
+_MOST_HITS = 2**24
+
+
+def _parts(axes: Mapping[str, Iterable[Any]], **alike: Any) -> list[Part]:
+    """Return a part for every combination of the axes, the first of which varies slowest."""
+    return [dict(zip(axes, values, strict=True)) | alike for values in product(*axes.values())]
+
+
+def _law(config: StaggeredConfig) -> list[Part]:
+    return _parts({"instances": law.FLEETS}, requests=config.waits)
+
+
+def _in_reading(config: StaggeredConfig, parts: list[Part]) -> list[Part]:
+    """Return the parts for the rules as printed, which name no rules, and those for rules that send ahead."""
+    printed = parts if config.sending != "ahead" else []
+    return [*printed, *({**part, "rules": list(AHEAD)} for part in parts if config.sending != "printed")]
+
+
+def _load(config: StaggeredConfig) -> list[Part]:
+    axes = {"place": config.places, "against": IMMEDIATE}
+    return _in_reading(config, _parts(axes, **config.size, loads=list(load.LOADS)))
+
+
+def _fleet(config: StaggeredConfig) -> list[Part]:
+    shortest = [place for place in config.places if place.startswith("short-3k")]
+    axes = {"place": shortest, "against": IMMEDIATE, "instances": fleet.FLEETS}
+    return _in_reading(config, _parts(axes, requests=config.requests // _LESS))
+
+
+def _limit(config: StaggeredConfig) -> list[Part]:
+    return _parts({"place": config.places, "contender": config.contenders}, **config.size)
+
+
+def _latency(config: StaggeredConfig) -> list[Part]:
+    return [{"latency": seconds, **part} for seconds in latency.LATENCIES for part in _limit(config)]
+
+
+def _ahead(config: StaggeredConfig) -> list[Part]:
+    fleets = [name for name in CLASSES if name in config.places or name not in PLACES]
+    requests = max(config.requests // _LESS, ahead.FEWEST_REQUESTS)
+    return _parts({"fleet": fleets, "latency": LATENCIES}, requests=requests)
+
+
+def _split(config: StaggeredConfig) -> list[Part]:
+    return _parts({"place": config.places}, **config.size)
+
+
+def _needs(config: StaggeredConfig) -> list[Part]:
+    plain: Part = {"reading": "unit, instance", "law": "fullest", "fixed": 0.0, "spread": 1.0, "instances": 3}
+    varied = [plain | {"reading": reading} for reading in needs.READINGS]
+    varied += [
+        plain | {"law": "mean"} | one
+        for one in _parts({"fixed": needs.FIXED, "spread": needs.SPREADS, "instances": needs.FLEETS})
+    ]
+    varied += [plain | {"law": "mean", "fixed": fixed, "instances": needs.LARGE_FLEET} for fixed in needs.FIXED[1:]]
+    varied += [plain | one for one in _parts({"fixed": needs.FIXED[1:], "instances": needs.FLEETS})]
+    places = [place for place in needs.PRINTED_PLACES if place in config.places]
+    return [{**one, "place": place, "requests": config.requests // _LESS} for one in varied for place in places]
+
+
+def _adapting(config: StaggeredConfig) -> list[Part]:
+    places = [place for place in config.places if place == "short-3k"]
+    changes = [name for name, change in adapting.CHANGES.items() if config.instances > max(change.less)]
+    return [{"change": name, "place": place, **config.size} for place in places for name in changes]
+
+
+def _watchdog(config: StaggeredConfig) -> list[Part]:
+    requests = min(config.requests * config.instances, watchdog.REQUESTS)
+    return _parts({"faults": watchdog.FAULTS}, instances=config.instances, requests=requests)
+
+
+def _decode(config: StaggeredConfig) -> list[Part]:
+    # exact programs make these runs the dearest ones
+    return _parts({"arrivals": decode.ARRIVALS}, requests=max(4 * config.requests // 5, decode.FEWEST_REQUESTS))
+
+
+def _cache(config: StaggeredConfig) -> list[Part]:
+    requests = min(config.requests, _MOST_HITS // (config.instances**2 * UNITS))
+    return _parts({"place": config.places, "shared": cache.SHARED}, **config.size | {"requests": requests})
+
+
+def _faults(config: StaggeredConfig) -> list[Part]:
+    requests = min(config.requests, faults.MOST_REQUESTS)
+    return _parts({"place": config.places, "faults": faults.FAULTS}, **config.size | {"requests": requests})
+
+
+#: The parts of every item, by the name of its module.
+ITEMS: dict[str, Callable[[StaggeredConfig], list[Part]]] = {
+    "law": _law,
+    "load": _load,
+    "fleet": _fleet,
+    "limit": _limit,
+    "latency": _latency,
+    "ahead": _ahead,
+    "split": _split,
+    "needs": _needs,
+    "adapting": _adapting,
+    "watchdog": _watchdog,
+    "decode": _decode,
+    "cache": _cache,
+    "faults": _faults,
+}
+
+
+def _is_item(name: str) -> None:
+    if name not in ITEMS:
+        raise unknown("item", name, ITEMS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaggeredConfig(Configuration):
+    """Configuration of a staggering study.
+
+    Fewer requests of an instance than the least are a minute of traffic, in which nothing settles; fewer waits have no
+    99 % quantile worth the name.
+    """
+
+    what = "a staggering study"
+
+    items: Annotated[
+        tuple[str, ...],
+        Option(
+            "law, load, fleet, limit, latency, ahead, split, needs, adapting, watchdog, decode, cache, faults.",
+            argument=True,
+            shown="all",
+            each=_is_item,
+            empty=True,
+        ),
+    ] = ()
+    places: Annotated[
+        tuple[str, ...],
+        Option(
+            "**short-3k**, **short-5k** or **long-16k**; may be given again.",
+            key="place",
+            shown="all",
+            among=tuple(PLACES),
+            empty=True,
+        ),
+    ] = tuple(PLACES)
+    instances: Annotated[
+        int, Option("Prefill instances, where the item does not go through fleets.", low=1, high=256)
+    ] = 3
+    requests: Annotated[int, Option("Requests of an instance in a run.", low=500)] = 10_000
+    waits: Annotated[int, Option("Requests of a run of item law.", low=1000)] = 200_000
+    sending: Annotated[
+        str,
+        Option(
+            "When items load, fleet, limit and latency send: **printed**, **ahead** or **both**.",
+            among=tuple(HELD_BACK),
+            later=True,
+        ),
+    ] = "printed"
+    seeds: Annotated[int, Option("Draws of prompts, gaps and phases; intervals need two.", low=1)] = 10
+    seed: Annotated[int, Option("First seed.", first=True, low=0)] = 0
+
+    def check(self) -> None:
+        """Put items and places in their order."""
+        object.__setattr__(self, "items", tuple(item for item in ITEMS if item in self.items or not self.items))
+        object.__setattr__(self, "places", tuple(place for place in PLACES if place in self.places))
+
+    @property
+    def size(self) -> dict[str, int]:
+        """Instances, and requests of each, as tasks name them."""
+        return {"instances": self.instances, "requests": self.requests}
+
+    @property
+    def held_back(self) -> tuple[str, ...]:
+        """The rules that hold requests back, of the chosen reading."""
+        return HELD_BACK[self.sending]
+
+    @property
+    def contenders(self) -> tuple[str, ...]:
+        """These rules and those that bind on arrival."""
+        return (*IMMEDIATE, *self.held_back)
+
+    @property
+    def all_seeds(self) -> tuple[int, ...]:
+        """The seeds."""
+        return tuple(range(self.seed, self.seed + self.seeds))
+
+    def tasks(self, item: str) -> list[Task]:
+        """Return the tasks of an item, seed by seed."""
+        function, version = f"lbopt.studies.staggered.items.{item}:measure", {"version": lbopt.__version__}
+        return [Task(function, part | version, seed) for seed in self.all_seeds for part in ITEMS[item](self)]
+
+
+@dataclass(slots=True, repr=False)
+class StaggeredOutcome(Outcome):
+    """Everything that has ended.
+
+    Parameters
+    ----------
+    rows
+        By item and seed.
+    """
+
+    config: StaggeredConfig
+    rows: dict[str, dict[int, Rows]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<StaggeredOutcome {len(self.rows)} items: {', '.join(self.rows)}>"
+
+    def add(self, answer: Any, **cell: Any) -> None:
+        """Keep the answer of an item for a seed."""
+        self.rows.setdefault(cell["item"], {}).setdefault(cell["seed"], Rows()).add(answer)
+
+    def averaged(self, item: str) -> list[Averaged]:
+        """Return the rows of an item over seeds."""
+        return averaged(self.rows.get(item, {}).values())
+
+    def mean(self, item: str, figure: Figure) -> MeanOverSeeds | None:
+        """Return a value of the rows of a seed, over the seeds that have one; None where none has."""
+        told = self._told(item, figure)
+        return over_seeds(told) if told else None
+
+    def judged(self) -> list[Judged[Question]]:
+        """Return every printed statement that the runs can be held against."""
+        answers = ((asked, self._told(asked.item, asked.figure)) for asked in questions(self.config.sending))
+        return [Judged(question, values) for question, values in answers if values]
+
+    def _told(self, item: str, figure: Figure) -> tuple[float, ...]:
+        told = (figure(rows) for rows in self.rows.get(item, {}).values())
+        return tuple(value for value in told if value is not None)
 
 
 @of_tasks("staggering")
 def run_staggered(config: StaggeredConfig, run: RunTasks) -> StaggeredOutcome:
     """Run the study; Ctrl-C keeps what has ended."""
-    tasks = {item: config.tasks(item) for item in config.items}
-    stored = run(task for of_item in tasks.values() for task in of_item)
-    outcome = StaggeredOutcome(config, notes=list(stored.notes), interrupted=stored.interrupted)
-    for item, of_item in tasks.items():
-        for task in of_item:
-            if task.key in stored.answers and task.seed is not None:
-                outcome.rows.setdefault(item, {}).setdefault(task.seed, Rows()).add(stored.answers[task.key])
+    tasks = [(item, task) for item in config.items for task in config.tasks(item)]
+    stored = run(task for _, task in tasks)
+    outcome = empty(StaggeredOutcome, config, stored)
+    for item, task in tasks:
+        if task.key in stored.answers:
+            outcome.add(stored.answers[task.key], item=item, seed=task.seed)
     return outcome
 
 

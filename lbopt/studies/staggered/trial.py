@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, simulate_prefill
 from lbopt.prefill.metrics import PrefillMetrics
-from lbopt.studies.staggered.contenders import RULES, values_of
-from lbopt.studies.staggered.highest_rate import highest_rate
-from lbopt.studies.staggered.places import PLACES, SPREAD, UNITS, Place, most_rate, prompts
+from lbopt.studies.staggered.places import PLACES, RULES, SPREAD, UNITS, Place, most_rate, prompts, values_of
 from lbopt.studies.staggered.rows import Key, Row
 
 #: Shares of the saturating rate between which the highest rate is looked for.
@@ -86,3 +86,42 @@ def served_row(keys: dict[str, Key], found: tuple[float, PrefillMetrics] | None)
         return keys, {"rate": None}
     rate, metrics = found
     return keys, {"rate": rate} | values_of(metrics)
+
+
+#: Growth of the rate in a step, and how near the two ends come in the end.
+STEP, NEAR = 1.06, 0.002
+
+
+def highest_rate(
+    measure: Callable[[float], PrefillMetrics], limit: float, lowest: float, highest: float
+) -> tuple[float, PrefillMetrics] | None:
+    """Return the rate and what was measured there; None where even the lowest rate exceeds the limit.
+
+    Parameters
+    ----------
+    measure
+        From a rate to what happens at it.
+    limit
+        s of mean time to first token.
+    lowest, highest
+        Where to begin and where to stop looking.
+    """
+    rate, found = lowest, measure(lowest)
+    if not found.first_token_mean_seconds <= limit:
+        return None
+    while True:
+        if rate >= highest:
+            return rate, found
+        beyond = min(highest, rate * STEP)
+        above = measure(beyond)
+        if not above.first_token_mean_seconds <= limit:
+            break
+        rate, found = beyond, above
+    while beyond - rate > NEAR * rate:
+        middle = (rate + beyond) / 2
+        between = measure(middle)
+        if between.first_token_mean_seconds <= limit:
+            rate, found = middle, between
+        else:
+            beyond = middle
+    return rate, found

@@ -6,9 +6,7 @@ get the same requests. Without a latency stands what staggering is worth where b
 
 from __future__ import annotations
 
-from lbopt.studies.staggered.classes import CLASSES, LOADS
-from lbopt.studies.staggered.contenders import AHEAD, STAGGERED
-from lbopt.studies.staggered.places import most_rate
+from lbopt.studies.staggered.places import AHEAD, CLASSES, LOADS, STAGGERED, most_rate
 from lbopt.studies.staggered.rows import Key, Row
 from lbopt.studies.staggered.trial import Trial, served_row
 
@@ -20,21 +18,7 @@ FEWEST_REQUESTS = 100
 
 
 def measure(*, fleet: str, latency: float, requests: int, version: str, seed: int) -> list[Row]:
-    """Return the service of every rule at every load.
-
-    Parameters
-    ----------
-    fleet
-        A name from `classes.CLASSES`.
-    latency
-        s, from the scheduler to an instance.
-    requests
-        Requests of an instance.
-    version
-        Version of the code; it is part of the key of the task and not used otherwise.
-    seed
-        Seed of the draws.
-    """
+    """Return the service of every rule at every load."""
     one = CLASSES[fleet]
     trial = Trial(one.place, one.instances, requests, seed, one.pass_time, spread=one.spread, latency=latency)
     most = most_rate(one.place, one.pass_time)

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.prefill import PassTime, PrefillRequests, PrefillRun, PrefillSetting, simulate_prefill
-from lbopt.studies.staggered.contenders import WINDOW
-from lbopt.studies.staggered.places import PLACES, UNITS, Place, most_rate, prompts
+from lbopt.studies.staggered.places import PLACES, UNITS, WINDOW, Place, most_rate, prompts
 from lbopt.studies.staggered.rows import Key, Row
 
 SYSTEMS, COPIES = 64, 2
@@ -30,23 +29,7 @@ ALLOCATIONS = {
 
 
 def measure(*, place: str, shared: float, instances: int, requests: int, version: str, seed: int) -> list[Row]:
-    """Return the hits and the service of every rule at every load; `requests` are of an instance.
-
-    Parameters
-    ----------
-    place
-        Name of the place: length of prompts and chunk.
-    shared
-        Share of prompts with a common prefix.
-    instances
-        Number of prefill instances.
-    requests
-        Requests of an instance.
-    version
-        Version of the code; it is part of the key of the task and not used otherwise.
-    seed
-        Seed of the draws.
-    """
+    """Return the hits and the service of every rule at every load; `requests` are of an instance."""
     where = PLACES[place]
     length, hits = cached_prompts(where, shared, instances, requests * instances, seed)
     possible: float | None = float(hits.max(axis=(1, 2)).sum() / length.sum())

@@ -54,19 +54,7 @@ def seconds_per_request(fixed: float) -> float:
 
 
 def measure(*, arrivals: str, requests: int, version: str, seed: int) -> list[Row]:
-    """Return what every rule leaves of spread, while `requests` arrive, their first quarter left out.
-
-    Parameters
-    ----------
-    arrivals
-        How requests arrive.
-    requests
-        Number of requests.
-    version
-        Version of the code; it is part of the key of the task and not used otherwise.
-    seed
-        Seed of the draws.
-    """
+    """Return what every rule leaves of spread, while `requests` arrive, their first quarter left out."""
     trace = draw(ARRIVALS[arrivals], requests, seed)
     setting = SimulationSetting(
         Fleet(G, B), TraceTimes(BATCH / B), step_time=make_step_time("affine:fixed=0.04,per_token=0")

@@ -17,8 +17,7 @@ import numpy as np
 from lbopt.prefill import PassTime, PrefillSetting
 from lbopt.prefill.messages import MessageRun, Messages, run_messages
 from lbopt.prefill.protocol.faults import FaultPlan, Outage
-from lbopt.studies.staggered.contenders import RULES
-from lbopt.studies.staggered.places import PLACES, UNITS, most_rate
+from lbopt.studies.staggered.places import PLACES, RULES, UNITS, most_rate
 from lbopt.studies.staggered.rows import Key, Row
 from lbopt.studies.staggered.trial import Trial
 
@@ -72,23 +71,7 @@ FAULTS: dict[str, Trouble] = {
 
 
 def measure(*, place: str, faults: str, instances: int, requests: int, version: str, seed: int) -> list[Row]:
-    """Return what every rule makes of these faults, at every load.
-
-    Parameters
-    ----------
-    place
-        Name of the place: length of prompts and chunk.
-    faults
-        A name from `FAULTS`.
-    instances
-        Number of prefill instances.
-    requests
-        Requests of an instance.
-    version
-        Version of the code; it is part of the key of the task and not used otherwise.
-    seed
-        Seed of the draws.
-    """
+    """Return what every rule makes of these faults, at every load."""
     trial, trouble = Trial(place, instances, requests, seed, PassTime()), FAULTS[faults]
     rows: list[Row] = []
     for load in LOADS:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lbopt.studies.staggered.contenders import LATE
 from lbopt.studies.staggered.items import load
+from lbopt.studies.staggered.places import LATE
 from lbopt.studies.staggered.rows import Row
 
 FLEETS = (1, 2, 4, 8, 16, 32)
@@ -22,25 +22,7 @@ def measure(
     seed: int,
     rules: Sequence[str] = LATE,
 ) -> list[Row]:
-    """Return the service of the baseline and of every rule that holds back.
-
-    Parameters
-    ----------
-    place
-        Name of the place: length of prompts and chunk.
-    against
-        The baseline.
-    instances
-        Number of prefill instances.
-    requests
-        Requests of an instance.
-    version
-        Version of the code; it is part of the key of the task and not used otherwise.
-    seed
-        Seed of the draws.
-    rules
-        Those that hold back.
-    """
+    """Return the service of the baseline and of every rule that holds back."""
     rows = load.measure(
         place=place,
         against=against,

@@ -20,25 +20,7 @@ LATENCIES = (0.0, 0.001, 0.02)
 def measure(
     *, latency: float, place: str, contender: str, instances: int, requests: int, version: str, seed: int
 ) -> list[Row]:
-    """Return the rate and the service at it.
-
-    Parameters
-    ----------
-    latency
-        Latency of the network, seconds.
-    place
-        Name of the place: length of prompts and chunk.
-    contender
-        Name of the rule.
-    instances
-        Number of prefill instances.
-    requests
-        Requests of an instance.
-    version
-        Version of the code; it is part of the key of the task and not used otherwise.
-    seed
-        Seed of the draws.
-    """
+    """Return the rate and the service at it."""
     rows = limit.measure(
         place=place,
         contender=contender,

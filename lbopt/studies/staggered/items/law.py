@@ -33,19 +33,7 @@ POLICIES = {
 
 
 def measure(*, instances: int, requests: int, version: str, seed: int) -> list[Row]:
-    """Return the wait of every policy at every load on a fleet of this size.
-
-    Parameters
-    ----------
-    instances
-        Number of prefill instances.
-    requests
-        Requests of the run.
-    version
-        Version of the code; it is part of the key of the task and not used otherwise.
-    seed
-        Seed of the draws.
-    """
+    """Return the wait of every policy at every load on a fleet of this size."""
     rows: list[Row] = []
     for capacity, loads in ((None, LOADS), (CAPACITY, tuple(CAPACITY * share for share in SHARES))):
         for load in loads:

@@ -10,24 +10,6 @@ from lbopt.studies.staggered.trial import Trial, served_row
 def measure(
     *, place: str, contender: str, instances: int, requests: int, version: str, seed: int, latency: float = 0.0
 ) -> list[Row]:
-    """Return the rate and the service at it.
-
-    Parameters
-    ----------
-    place
-        Name of the place: length of prompts and chunk.
-    contender
-        Name of the rule.
-    instances
-        Number of prefill instances.
-    requests
-        Requests of an instance.
-    version
-        Version of the code; it is part of the key of the task and not used otherwise.
-    seed
-        Seed of the draws.
-    latency
-        Latency of the network, seconds.
-    """
+    """Return the rate and the service at it."""
     found = Trial(place, instances, requests, seed, PassTime(), latency=latency).highest_rate(contender)
     return [served_row({"place": place, "contender": contender}, found)]

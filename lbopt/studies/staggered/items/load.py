@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lbopt.prefill import PassTime
-from lbopt.studies.staggered.contenders import LATE
+from lbopt.studies.staggered.places import LATE
 from lbopt.studies.staggered.rows import Key, Row
 from lbopt.studies.staggered.trial import Trial, served_row
 
@@ -27,29 +27,7 @@ def measure(
     seed: int,
     rules: Sequence[str] = LATE,
 ) -> list[Row]:
-    """Return the service of the baseline and of every rule that holds back, at every load.
-
-    `requests` are of an instance.
-
-    Parameters
-    ----------
-    place
-        Name of the place: length of prompts and chunk.
-    against
-        The baseline.
-    instances
-        Number of prefill instances.
-    requests
-        Requests of an instance.
-    loads
-        Shares of the highest rate.
-    version
-        Version of the code; it is part of the key of the task and not used otherwise.
-    seed
-        Seed of the draws.
-    rules
-        Those that hold back.
-    """
+    """Return the service of the baseline and of every rule that holds back, at every load."""
     trial = Trial(place, instances, requests, seed, PassTime())
     peak = trial.highest_rate(against)
     if peak is None:

@@ -81,32 +81,10 @@ def measure(
     place: str,
     instances: int,
     requests: int,
-    version: str,
     seed: int,
+    **_of_the_key: str,
 ) -> list[Row]:
-    """Return the highest rate of every contender, in the table's unit, and the utilisation there.
-
-    Parameters
-    ----------
-    reading
-        How the unit of the table is read.
-    law
-        "fullest" or "mean" unit sets the time of a pass.
-    fixed
-        Fixed part of the time to first token, seconds.
-    spread
-        Factor on the spread of prompts.
-    place
-        Name of the place: length of prompts and chunk.
-    instances
-        Number of prefill instances.
-    requests
-        Requests of an instance.
-    version
-        Version of the code; it is part of the key of the task and not used otherwise.
-    seed
-        Seed of the draws.
-    """
+    """Return the highest rate of every contender, in the table's unit, and the utilisation there."""
     where, cost = read_place(place, reading), pass_time(reading, law)
     trial = Trial(where, instances, requests, seed, cost, spread=spread)
     rows: list[Row] = []

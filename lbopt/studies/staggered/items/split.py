@@ -6,8 +6,7 @@ At a share of the peak of round-robin, the plainest of the baselines.
 from __future__ import annotations
 
 from lbopt.prefill import PassTime, PrefillSetting, simulate_prefill
-from lbopt.studies.staggered.contenders import WINDOW, values_of
-from lbopt.studies.staggered.places import UNITS
+from lbopt.studies.staggered.places import UNITS, WINDOW, values_of
 from lbopt.studies.staggered.rows import Key, Row
 from lbopt.studies.staggered.trial import Trial
 
@@ -23,21 +22,7 @@ ALLOCATIONS = ("round-robin", "least-loaded", "longest-first", "pbaa", "pbaa:who
 
 
 def measure(*, place: str, instances: int, requests: int, version: str, seed: int) -> list[Row]:
-    """Return the service of every binding with every allocation that goes with it.
-
-    Parameters
-    ----------
-    place
-        Name of the place: length of prompts and chunk.
-    instances
-        Number of prefill instances.
-    requests
-        Requests of an instance.
-    version
-        Version of the code; it is part of the key of the task and not used otherwise.
-    seed
-        Seed of the draws.
-    """
+    """Return the service of every binding with every allocation that goes with it."""
     trial = Trial(place, instances, requests, seed, PassTime())
     peak = trial.highest_rate(BASELINE)
     if peak is None:

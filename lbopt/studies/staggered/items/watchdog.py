@@ -51,21 +51,7 @@ FAULTS: dict[str, Callable[[float], FaultPlan]] = {
 
 
 def measure(*, faults: str, instances: int, requests: int, version: str, seed: int) -> list[Row]:
-    """Return what every multiple makes of these faults, with polls and without; `requests` are of the run.
-
-    Parameters
-    ----------
-    faults
-        Name of the fault plan.
-    instances
-        Number of prefill instances.
-    requests
-        Requests of the run.
-    version
-        Version of the code; it is part of the key of the task and not used otherwise.
-    seed
-        Seed of the draws.
-    """
+    """Return what every multiple makes of these faults, with polls and without; `requests` are of the run."""
     arrival, tokens = _traffic(instances, requests, seed, LOAD_OF_DEATH if faults == DEATH else LOAD)
     until = float(arrival[-1])
     rows: list[Row] = []
