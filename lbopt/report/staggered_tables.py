@@ -11,14 +11,26 @@ is judged by its best pair.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from lbopt import numbers
+from lbopt.report.staggered_pivot import (
+    Keys,
+    Shown,
+    change_of,
+    heads,
+    interval_said,
+    mean_at,
+    mean_of,
+    pivot,
+    share,
+    short,
+    value_at,
+    values_of,
+)
 from lbopt.report.staggered_questions import other_tables, question_tables
-from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.staggered import IMMEDIATE, LATE, PLACES, STAGGERED, Place, Rows, StaggeredOutcome
 from lbopt.studies.staggered.items import ahead, fleet, law, needs, split
 from lbopt.studies.staggered.places import AHEAD, UNITS, TableRow
@@ -29,13 +41,6 @@ from lbopt.table import Table
 SHOWN_BASELINES = ("round-robin", "jsq")
 #: Rules that wait for the end of a pass, with columns of their own where others do not.
 _WAITING = ("staggered", "staggered-whole")
-#: Contenders whose names are too long for the head of a column.
-_SHORT = {
-    "staggered-bypass": "bypass",
-    "staggered-free": "free",
-    "staggered-whole": "whole",
-    "staggered-bypass-whole": "bypass, whole",
-}
 #: Said where the short names are shown first.
 _RULES_SAID = (
     "Pooled: the first free instance takes what waits. Staggered: one dispatch in T/N, as printed, instances in turn; "
@@ -46,76 +51,6 @@ _AHEAD_SAID = " Ahead: sent before the predicted end of a pass; 2, 10: with pred
 
 _milliseconds, _percent, _rate = numbers.fixed(0, 1e3), numbers.fixed(1), numbers.fixed(1)
 _percent_of_one, _wait = numbers.fixed(1, 100), numbers.fixed(3)
-
-Keys = dict[str, Any]
-#: What stands at the left of a line, and what its cells are of.
-Line = tuple[tuple[str, ...], Keys]
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A column of a pivot: from the rows of a seed and the keys of a line to a value, and how its mean is shown."""
-
-    header: str
-    of: Callable[[Rows, Keys], float | None]
-    form: numbers.Format
-    signed: bool = False
-
-
-def _value(header: str, quantity: str, form: numbers.Format, **more: Key) -> Shown:
-    return Shown(header, lambda rows, keys: rows.value(quantity, **keys | more), form)
-
-
-def change_of(base: str, **more: Key) -> Callable[[Rows, Keys], float | None]:
-    """Return the change of the mean time to first token against the contender `base`, in %, as a function of rows."""
-    return lambda rows, keys: rows.change("ttft", base, **keys | more)
-
-
-def _pivot(
-    outcome: StaggeredOutcome, item: str, lines: Iterable[Line], shown: Sequence[Shown]
-) -> list[tuple[str, ...]]:
-    def cell(one: Shown, keys: Keys) -> str:
-        return numbers.with_interval(mean_at(outcome, item, one.of, keys), one.form, signed=one.signed)
-
-    return [(*label, *(cell(one, keys) for one in shown)) for label, keys in lines]
-
-
-def _heads(first: Sequence[str], shown: Iterable[Shown]) -> tuple[str, ...]:
-    return (*first, *(one.header for one in shown))
-
-
-def share(value: Key) -> str:
-    """Return a share as whole percent."""
-    return numbers.fixed(0, 100, " %")(float(value))
-
-
-def short(contender: str) -> str:
-    """Return the name of a contender as heads of columns have it."""
-    return _SHORT.get(contender, contender)
-
-
-def _interval_said(outcome: StaggeredOutcome, item: str) -> str:
-    """Return what ± is in the tables of an item, or that there is none."""
-    seeds = len(outcome.rows[item])
-    return "One seed: no interval." if seeds < 2 else f"± is half of a 95 % interval over {seeds} seeds."
-
-
-def mean_at(
-    outcome: StaggeredOutcome, item: str, of: Callable[[Rows, Keys], float | None], keys: Keys
-) -> MeanOverSeeds | None:
-    """Return a value of the rows of a seed and these keys, over seeds."""
-    return outcome.mean(item, lambda rows: of(rows, keys))
-
-
-def mean_of(outcome: StaggeredOutcome, item: str, quantity: str, keys: Keys) -> MeanOverSeeds | None:
-    """Return a quantity of the row of an item with these keys, over seeds."""
-    return outcome.mean(item, lambda rows: rows.value(quantity, **keys))
-
-
-def values_of(outcome: StaggeredOutcome, item: str, key: str) -> list[Any]:
-    """Return the values that a key takes in the rows of an item, in their order, each once."""
-    by_seed = outcome.rows.get(item, {}).values()
-    return list(dict.fromkeys(keys[key] for rows in by_seed for keys, _ in rows if key in keys))
 
 
 # The waiting law: N times the wait, so that what falls as 1/N stands still.
@@ -136,7 +71,7 @@ def exact_scaled(policy: str, load: float, instances: float) -> float | None:
 def _law_tables(outcome: StaggeredOutcome) -> list[Table]:
     """Return a table without a capacity of passes, and one with."""
     fleets, seeds = values_of(outcome, "law", "instances"), len(outcome.rows["law"])
-    said = f"Means over {seeds} seeds." if seeds > 1 else _interval_said(outcome, "law")
+    said = f"Means over {seeds} seeds." if seeds > 1 else interval_said(outcome, "law")
 
     def cells(keys: Keys) -> tuple[str, ...]:
         of = (mean_at(outcome, "law", scaled_wait, keys | {"instances": N}) for N in fleets)
@@ -200,8 +135,8 @@ def _against(outcome: StaggeredOutcome, item: str, along: str, load_said: str, m
                 if mean_of(outcome, item, "ttft", of | {"contender": base}) is not None
             ]
             shown = [
-                _value("rate", "rate", _rate, contender=base),
-                _value(f"{base} (ms)", "ttft", _milliseconds, contender=base),
+                value_at("rate", "rate", _rate, contender=base),
+                value_at(f"{base} (ms)", "ttft", _milliseconds, contender=base),
                 *(
                     Shown(short(rule), change_of(base, contender=rule), _percent, signed=True)
                     for rule in outcome.config.held_back
@@ -212,11 +147,11 @@ def _against(outcome: StaggeredOutcome, item: str, along: str, load_said: str, m
                     f"{place}: mean time to first token by {along}, against {base}",
                     f"Rules as change against {base} in %, with the same requests. {load_said} the highest rate that "
                     f"it serves within {PLACES[place].limit:g} s.",
-                    _heads((along,), shown),
-                    _pivot(outcome, item, lines, shown),
+                    heads((along,), shown),
+                    pivot(outcome, item, lines, shown),
                 )
             )
-    said = f"Rate: requests/s of an instance. {_interval_said(outcome, item)} {_RULES_SAID}"
+    said = f"Rate: requests/s of an instance. {interval_said(outcome, item)} {_RULES_SAID}"
     said += "" if outcome.config.sending == "printed" else _AHEAD_SAID
     return [replace(one, caption=f"{one.caption} {said}") if one is tables[0] else one for one in tables]
 
@@ -224,10 +159,10 @@ def _against(outcome: StaggeredOutcome, item: str, along: str, load_said: str, m
 def _limit_tables(outcome: StaggeredOutcome) -> list[Table]:
     """Return a table a place: the highest rate of every contender beside what is printed."""
     shown = [
-        _value("rate", "rate", _rate),
-        _value("utilisation (%)", "utilisation", _percent_of_one),
-        _value("cycle (ms)", "cycle", _milliseconds),
-        _value("P99 (ms)", "ttft_p99", _milliseconds),
+        value_at("rate", "rate", _rate),
+        value_at("utilisation (%)", "utilisation", _percent_of_one),
+        value_at("cycle (ms)", "cycle", _milliseconds),
+        value_at("P99 (ms)", "ttft_p99", _milliseconds),
     ]
     tables = []
     for name in values_of(outcome, "limit", "place"):
@@ -237,9 +172,9 @@ def _limit_tables(outcome: StaggeredOutcome) -> list[Table]:
             Table(
                 f"{name}: the highest rate with a mean time to first token of {place.limit:g} s",
                 "Rate: requests/s of an instance. Utilisation: share of the chunk. Cycle: from pass to pass of an "
-                f"instance. P99: of the time to first token. {said}{_interval_said(outcome, 'limit')}",
-                _heads(("contender",), shown),
-                [*_printed_rows(place), *_pivot(outcome, "limit", lines, shown)],
+                f"instance. P99: of the time to first token. {said}{interval_said(outcome, 'limit')}",
+                heads(("contender",), shown),
+                [*_printed_rows(place), *pivot(outcome, "limit", lines, shown)],
             )
         )
     return tables
@@ -258,7 +193,7 @@ def _printed_rows(place: Place) -> list[tuple[str, ...]]:
 def _latency_tables(outcome: StaggeredOutcome) -> list[Table]:
     """Return a table a place: the highest rate of every contender by the time to an instance."""
     latencies = values_of(outcome, "latency", "latency")
-    shown = [_value(f"{_milliseconds(float(at))} ms", "rate", _rate, latency=at) for at in latencies]
+    shown = [value_at(f"{_milliseconds(float(at))} ms", "rate", _rate, latency=at) for at in latencies]
     tables = []
     for name in values_of(outcome, "latency", "place"):
         lines = [((one,), {"place": name, "contender": one}) for one in outcome.config.contenders]
@@ -267,9 +202,9 @@ def _latency_tables(outcome: StaggeredOutcome) -> list[Table]:
                 f"{name}: the highest rate with a mean time to first token of {PLACES[name].limit:g} s, by latency",
                 "Latency: from the scheduler to an instance. What is left over of a chunk starts its next pass at "
                 "once; a batch sent at that moment comes too late for it, and two passes then share the headroom of "
-                f"one. {_interval_said(outcome, 'latency')}",
-                _heads(("contender",), shown),
-                _pivot(outcome, "latency", lines, shown),
+                f"one. {interval_said(outcome, 'latency')}",
+                heads(("contender",), shown),
+                pivot(outcome, "latency", lines, shown),
             )
         )
     return tables
@@ -295,12 +230,12 @@ def _without_latency(rows: Rows, keys: Keys) -> float | None:
 def _ahead_tables(outcome: StaggeredOutcome) -> list[Table]:
     """Return two tables a class of fleets."""
     service = [
-        *(_value(f"{base} (ms)", "ttft", _milliseconds, contender=base) for base in ahead.BASELINES),
+        *(value_at(f"{base} (ms)", "ttft", _milliseconds, contender=base) for base in ahead.BASELINES),
         Shown("at 0 ms", _without_latency, _percent, signed=True),
         *(Shown(one, partial(_against_better, rule=one), _percent, signed=True) for one in (*_WAITING, *AHEAD)),
     ]
     names = (*ahead.BASELINES, "pooled", *_WAITING, *AHEAD)
-    device = [_value(name, "on_device", _milliseconds, contender=name) for name in names]
+    device = [value_at(name, "on_device", _milliseconds, contender=name) for name in names]
     latencies, loads = (values_of(outcome, "ahead", key) for key in ("latency", "load"))
     tables = []
     for name in values_of(outcome, "ahead", "fleet"):
@@ -314,10 +249,10 @@ def _ahead_tables(outcome: StaggeredOutcome) -> list[Table]:
             Table(
                 f"{name}: mean time to first token by latency and load",
                 "Rules as change in % against the better of the two baselines, seed by seed; load: of saturation. At "
-                f"0 ms: the best staggered rule where there is no latency. {_interval_said(outcome, 'ahead')}"
+                f"0 ms: the best staggered rule where there is no latency. {interval_said(outcome, 'ahead')}"
                 f"{_AHEAD_SAID}",
-                _heads(("ms", "load"), service),
-                _pivot(outcome, "ahead", lines, service),
+                heads(("ms", "load"), service),
+                pivot(outcome, "ahead", lines, service),
             )
         )
         tables.append(
@@ -325,8 +260,8 @@ def _ahead_tables(outcome: StaggeredOutcome) -> list[Table]:
                 f"{name}: wait on the device by latency and load",
                 "Mean time from the moment a prompt reaches its instance to the start of the first pass that serves "
                 "it, ms.",
-                _heads(("ms", "load"), device),
-                _pivot(outcome, "ahead", lines, device),
+                heads(("ms", "load"), device),
+                pivot(outcome, "ahead", lines, device),
             )
         )
     return tables
@@ -374,7 +309,7 @@ def _split_tables(outcome: StaggeredOutcome) -> list[Table]:
         for place in places
         for binding in split.BINDINGS
     ]
-    times = [_value(one, "ttft", _milliseconds, allocation=one) for one in split.ALLOCATIONS]
+    times = [value_at(one, "ttft", _milliseconds, allocation=one) for one in split.ALLOCATIONS]
 
     def wait(keys: Keys) -> str:
         found, passes = (mean_of(outcome, "split", of, keys) for of in ("wait", "passes_per_request"))
@@ -387,16 +322,16 @@ def _split_tables(outcome: StaggeredOutcome) -> list[Table]:
             "What is worth what: change of the mean time to first token (%)",
             "Each line changes the one thing that it names and leaves the rest: the first token comes so much sooner "
             f"(−) by late binding, by the interval, by balance of units. {load_said} "
-            f"{_interval_said(outcome, 'split')}",
-            _heads(("step",), steps),
-            _pivot(outcome, "split", [((name,), {"ways": ways}) for name, ways in STEPS.items()], steps),
+            f"{interval_said(outcome, 'split')}",
+            heads(("step",), steps),
+            pivot(outcome, "split", [((name,), {"ways": ways}) for name, ways in STEPS.items()], steps),
         ),
         Table(
             "Mean time to first token (ms) by binding and allocation",
             f"Rows: when an instance is chosen; columns: who gives requests to its units. {load_said} "
-            f"{_interval_said(outcome, 'split')}",
-            _heads(("place, binding",), times),
-            _pivot(outcome, "split", lines, times),
+            f"{interval_said(outcome, 'split')}",
+            heads(("place, binding",), times),
+            pivot(outcome, "split", lines, times),
         ),
         Table(
             "Wait (ms) and passes a request by binding and allocation",
@@ -487,7 +422,7 @@ def _needs_tables(outcome: StaggeredOutcome) -> list[Table]:
     ranked, places = nearest_pairs(outcome), _printed_places(outcome)
     shown = [(rank, pair) for rank, pair in enumerate(ranked, 1) if rank <= _NEAREST or pair.configuration == PLAIN]
     printed = ("", "printed", *[""] * 6, *(cell for place in places for cell in _cells(_printed(place).numbers)))
-    heads = (f"{place.removeprefix('short-')} {of}" for place in places for of in ("rate", "used"))
+    names = (f"{place.removeprefix('short-')} {of}" for place in places for of in ("rate", "used"))
     return [
         Table(
             "What Table 1 would need: the nearest pair of each configuration, the nearest first",
@@ -496,7 +431,7 @@ def _needs_tables(outcome: StaggeredOutcome) -> list[Table]:
             "a rate not of an instance. Fixed: time to first token outside wait and passes. Spread: of the logarithm "
             "of prompts. Off by: the worst of the numbers at right, requests/s and utilisation (%) of the chunk off → "
             "on, relative to the printed one.",
-            ("rank", "law", "fixed", "spread", "N", "baseline", "rule", "off by", *heads),
+            ("rank", "law", "fixed", "spread", "N", "baseline", "rule", "off by", *names),
             [printed, *(_row(rank, pair, places) for rank, pair in shown)],
         )
     ]

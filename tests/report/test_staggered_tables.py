@@ -9,9 +9,10 @@ import pytest
 from studies.staggered_answers import KNOWN, SERVED, made_up
 
 from lbopt.report import staggered_tables as room
+from lbopt.report.staggered_pivot import short
 from lbopt.report.staggered_questions import NO_ANSWER, SHOWN, answered, other_tables, question_tables
 from lbopt.report.staggered_tables import OWN as TABLES
-from lbopt.report.staggered_tables import PLAIN, STEPS, nearest_pairs, short, staggered_tables
+from lbopt.report.staggered_tables import PLAIN, STEPS, nearest_pairs, staggered_tables
 from lbopt.studies.staggered import (
     CONTENDERS,
     IMMEDIATE,
