@@ -15,7 +15,7 @@ from typing import AnyStr, BinaryIO
 
 from lbopt.exceptions import InputError
 from lbopt.files.regular import opened
-from lbopt.files.text import MARK, line_of, no_utf_8, nul_byte, odd_byte, other_kind
+from lbopt.files.text import MARK, fault_of, odd_byte, other_kind
 
 #: A compressed file that grows by more than this factor, beyond what is harmless, is none that is read here.
 LARGEST_EXPANSION = 100
@@ -159,17 +159,7 @@ class TextBlocks:
             Where the file cannot be read, is too large, is damaged gzip, another kind of file or UTF-16, holds a NUL
             byte, or is not UTF-8: the first of these that holds, with its first line.
         """
-        faults: list[InputError | None] = [None, None, None]
-        line = 0
-        for place, block in enumerate(self._lines()):
-            if not place:
-                faults[0] = other_kind(block, self.name, self.expected)
-            if faults[1] is None and (at := block.find(b"\0")) >= 0:
-                faults[1] = nul_byte(self.name, line + line_of(block, at), self.expected)
-            if faults[2] is None and (at := odd_byte(block)) >= 0:
-                faults[2] = no_utf_8(self.name, line + line_of(block, at), block[at])
-            line += block.count(b"\n")
-        if (fault := next(filter(None, faults), None)) is not None:
+        if (fault := fault_of(self._lines(), self.name, self.expected)) is not None:
             raise fault
 
     def _lines(self) -> Iterator[bytes]:

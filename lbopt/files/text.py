@@ -46,14 +46,29 @@ def text_bytes(data: bytes, name: str, expected: str = "text in UTF-8") -> bytes
     InputError
         Where the bytes are those of another kind of file, text in UTF-16, or no text.
     """
-    if (error := other_kind(data, name, expected)) is not None:
-        raise error
-    data = data.removeprefix(MARK)
-    if (place := data.find(b"\0")) >= 0:
-        raise nul_byte(name, line_of(data, place), expected)
-    if (place := odd_byte(data)) >= 0:
-        raise no_utf_8(name, line_of(data, place), data[place])
-    return data
+    if (fault := fault_of([data], name, expected)) is not None:
+        raise fault
+    return data.removeprefix(MARK)
+
+
+def fault_of(blocks: Iterable[bytes], name: str, expected: str) -> InputError | None:
+    """Return what is wrong with a text, which may come in blocks of whole lines; None where nothing is.
+
+    What concerns all of it goes first: another kind of file, then a NUL byte, then what is not UTF-8.
+    """
+    kind: InputError | None = None
+    nul: InputError | None = None
+    odd: InputError | None = None
+    line = 0
+    for place, block in enumerate(blocks):
+        if not place:
+            kind = other_kind(block, name, expected)
+        if nul is None and (at := block.find(b"\0")) >= 0:
+            nul = InputError(f"{name}, line {line + line_of(block, at):,}: a NUL byte; expected {expected}")
+        if odd is None and (at := odd_byte(block)) >= 0:
+            odd = InputError(f"{name}, line {line + line_of(block, at):,}: byte 0x{block[at]:02x} is not UTF-8 text")
+        line += block.count(b"\n")
+    return kind or nul or odd
 
 
 def other_kind(data: bytes, name: str, expected: str) -> InputError | None:
@@ -74,16 +89,6 @@ def odd_byte(data: bytes) -> int:
         except UnicodeDecodeError as error:
             return error.start
     return -1
-
-
-def nul_byte(name: str, line: int, expected: str) -> InputError:
-    """Return the error about a NUL byte."""
-    return InputError(f"{name}, line {line:,}: a NUL byte; expected {expected}")
-
-
-def no_utf_8(name: str, line: int, byte: int) -> InputError:
-    """Return the error about a byte that is not UTF-8."""
-    return InputError(f"{name}, line {line:,}: byte 0x{byte:02x} is not UTF-8 text")
 
 
 def read_text(

@@ -1,18 +1,49 @@
-"""One word for a trace: a family, a public trace that was fetched, or a file."""
+"""One word for a trace: a family, a public trace that was fetched, a file, or a capture of calibration requests.
+
+A capture has real prompts with the experts that they use, and not how long answers are or when requests come: every
+answer is taken to be 512 tokens, as in ELDR's runs, and a closed loop needs no times. Requests are in the order of the
+file.
+"""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+import numpy as np
+
 from lbopt.exceptions import InputError
 from lbopt.instances import families
-from lbopt.instances.captures import SUFFIX, read_capture_trace
 from lbopt.instances.catalogue import CATALOGUE
 from lbopt.instances.download import fetched_path
+from lbopt.instances.families.experts import OUTPUT_TOKENS
 from lbopt.instances.readers import Columns, Reading, read
-from lbopt.model.trace import Trace
+from lbopt.model import RequestExperts, Trace
 from lbopt.spec import did_you_mean
+
+SUFFIX = ".npz"
+
+
+def read_capture_trace(path: Path) -> Reading:
+    """Return the requests of a capture."""
+    from lbopt.locality import read_capture  # compiled code is imported when a capture is read, not when a trace is
+
+    capture = read_capture(path)
+    N = len(capture.counts)
+    trace = Trace(
+        prompt=capture.counts[:, 0].sum(axis=1) // capture.experts_per_token,
+        output=np.full(N, OUTPUT_TOKENS),
+        name=path.stem,
+        experts=RequestExperts(
+            chosen=capture.counts,
+            decode=np.clip(capture.decode, 0, 1).astype(np.float32),  # a capture may be off by rounding
+            domain=np.zeros(N, dtype=np.int64) if capture.domain is None else capture.domain,
+            profile=np.arange(N),
+            gate_prob=capture.gate_prob,
+            model=capture.model,
+        ),
+    )
+    return Reading(trace=trace, format="capture")
 
 
 def open_trace(

@@ -10,7 +10,7 @@ from instances import texts
 
 from lbopt.exceptions import InputError
 from lbopt.files import blocks
-from lbopt.instances.readers import Columns, contents, read_trace
+from lbopt.instances.readers import Columns, formats, read_trace
 
 BURST = texts.BURSTGPT_OLD
 AZURE = texts.AZURE_2023
@@ -168,7 +168,7 @@ def test_permission(tmp_path, monkeypatch):
 def test_size_guards(tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "HARMLESS_TEXT", 2**20)
     refused(tmp_path, gzip.compress(b"0" * 2**23), "unpacks from .* unpack it yourself")
-    monkeypatch.setattr(contents, "LARGEST_FILE", 10)
+    monkeypatch.setattr(formats, "LARGEST_FILE", 10)
     refused(tmp_path, AZURE, "expected at most 10")
 
 

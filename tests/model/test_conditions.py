@@ -202,7 +202,7 @@ def test_pauses_are_checked():
 
 def test_others_refuse_conditions():
     """What does not know conditions says so rather than leave them out."""
-    from lbopt.instances.library.compact import compact
+    from lbopt.instances.library.entry import compact
     from lbopt.model.formulation import formulate
     from lbopt.policies.observation import Observation
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.files import parse_json
-from lbopt.instances.library.compact import plain_fields, strict_fields
+from lbopt.instances.library.entry import plain_fields, strict_fields
 from lbopt.spec import did_you_mean
 
 #: The class of whole runs, beside those of `collection.KINDS`, which are of single steps.

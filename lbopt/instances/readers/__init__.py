@@ -11,8 +11,7 @@ import os
 from pathlib import Path
 
 from lbopt.exceptions import InputError
-from lbopt.instances.readers.contents import open_contents
-from lbopt.instances.readers.formats import TABLE, Columns, Format, detect
+from lbopt.instances.readers.formats import TABLE, Columns, Format, detect, open_contents
 from lbopt.instances.readers.rows import MALFORMED, NO_OUTPUT, Reading, assemble, read_rows
 from lbopt.model.trace import Trace
 from lbopt.spec import did_you_mean

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.files import csv_records, listed, shown, without_blank_end
-from lbopt.instances.readers.contents import Contents
-from lbopt.instances.readers.formats import BLOCK_TOKENS, Clock, Format, Layout, header_of, locate
+from lbopt.instances.readers.formats import BLOCK_TOKENS, Clock, Contents, Format, Layout, header_of, locate
 from lbopt.instances.readers.values import (
     BAD,
     DateColumn,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.files import JsonFault, called, csv_records, json_value, listed, shown, starts_with
-from lbopt.instances.readers.contents import read_contents
+from lbopt.instances.readers.formats import read_contents
 from lbopt.instances.readers.values import RowFault, parse
 from lbopt.instances.router_log.spans import is_spans, span_records
 

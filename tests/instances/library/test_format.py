@@ -13,7 +13,7 @@ from lbopt import InputError, StepProblem
 from lbopt.instances import library
 from lbopt.instances.library import Entry
 from lbopt.instances.library.collection import Archive
-from lbopt.instances.library.compact import compact, expanded
+from lbopt.instances.library.entry import compact, expanded
 from tools.library.archive import write_archive
 
 GOOD = library.load("tiny-makespan").to_dict()
