@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.arrays import Record
+from lbopt.kernels.arrays import Record, Records, records
 from lbopt.kernels.routing import codes
 from lbopt.kernels.routing.state import parameters_of
 from lbopt.policies.naming import named
@@ -123,19 +123,15 @@ class BrH:
         projected = projection.of_workers(observation)
         profiles = projection.of_waiting(observation) if self.update == "profile" else observation.sizes[:, None]
         heaviest = int(projected.max()) + int(profiles.sum(axis=0).max())  # a profile can outgrow its prompt by far
-        rewards, penalties = weights(
-            self.horizon, self.alpha, self.beta, self.gamma, max(_USUAL_BITS, heaviest.bit_length())
+        bits = max(_USUAL_BITS, heaviest.bit_length())
+        terms = _terms(self.horizon, self.alpha, self.beta, self.gamma, bits).copy()
+        from lbopt.kernels.routing.balance_route import balance_route
+
+        choice, free = np.empty(observation.sizes.size, dtype=np.int64), observation.free_slots.copy()
+        balance_route(
+            *(self._parameters(), terms, projected, free),
+            *(observation.waited, observation.sizes, profiles, choice),
         )
-        choice = np.empty(observation.sizes.size, dtype=np.int64)
-        free, sizes, waited = observation.free_slots.copy(), observation.sizes, observation.waited
-        if self.update == "profile":
-            from lbopt.kernels.routing.br_h_profile import br_h_profile
-
-            br_h_profile(projected, free, profiles, sizes, waited, rewards, penalties, self._parameters(), choice)
-        else:
-            from lbopt.kernels.routing.br_h import br_h
-
-            br_h(projected, free, sizes, waited, int(rewards.sum()), penalties, self._parameters(), choice)
         return choice
 
     @property
@@ -153,7 +149,6 @@ class BrH:
         )
 
 
-@lru_cache(maxsize=64)
 def weights(
     horizon: int, alpha: float, beta: float, gamma: float, bits: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -177,3 +172,13 @@ def weights(
         )
     scale = 2.0 ** int(np.log2(room))
     return np.rint(alpha * discounts * scale).astype(np.int64), np.rint(beta * discounts * scale).astype(np.int64)
+
+
+@lru_cache(maxsize=64)
+def _terms(horizon: int, alpha: float, beta: float, gamma: float, bits: int) -> Records:
+    """Return these weights as `balance_route` takes them."""
+    from lbopt.kernels.routing.horizon_score import TERM
+
+    terms = records(horizon + 1, TERM)
+    terms.reward, terms.penalty = weights(horizon, alpha, beta, gamma, bits)
+    return terms

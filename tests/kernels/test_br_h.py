@@ -11,9 +11,10 @@ from kernels.rules import many, random_observation
 from naive import imbalance
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.routing import br_h as rounds
-from lbopt.kernels.routing import horizon_score, horizon_subset, projection
-from lbopt.kernels.routing.br_h_profile import br_h_profile
+from lbopt.kernels.arrays import records
+from lbopt.kernels.routing import balance_route as rounds
+from lbopt.kernels.routing import horizon_subset, projection
+from lbopt.kernels.routing.horizon_score import TERM, peak, score
 from lbopt.kernels.routing.state import parameters_of
 from lbopt.kernels.routing.weighted_projection import project_weighted
 from lbopt.policies import make_policy
@@ -64,6 +65,24 @@ def told(*values):
     return arrays
 
 
+def terms_of(rewards, penalties, margins):
+    """What a step is worth on a worker, as kernels take it."""
+    terms = records(len(rewards), TERM)
+    terms.reward, terms.penalty, terms.margin = rewards, penalties, margins
+    return terms
+
+
+def score_of(terms, delta):
+    """F of a batch of so many tokens that counts as constant."""
+    return int(score(terms, np.array([[delta]]), 0))
+
+
+def best_subset(method, terms, window, most):
+    """The best subset of requests of these sizes that count as constant, and its F."""
+    places, added = np.arange(window.size), np.empty((1, 1), dtype=np.int64)
+    return horizon_subset.best_subset(method, most, terms, window, window[:, None], places, window.size, added)
+
+
 def compiled_round(case, rewards, penalties, subset=horizon_subset.ENUMERATE, profiles=None):
     n = len(case["sizes"])
     parameters = parameters_of(
@@ -77,11 +96,10 @@ def compiled_round(case, rewards, penalties, subset=horizon_subset.ENUMERATE, pr
     projected = np.array(case["projected"], dtype=np.int64)
     free, choice = np.array(case["free"], dtype=np.int64), np.zeros(n, dtype=np.int64)
     sizes, waited = told(case["sizes"], case["waited"])
-    if profiles is None:
-        rounds.br_h(projected, free, sizes, waited, int(rewards.sum()), penalties, parameters, choice)
-    else:
-        work = np.array(profiles, dtype=np.int64).reshape(n, penalties.size)
-        br_h_profile(projected, free, work, sizes, waited, rewards, penalties, parameters, choice)
+    (work,) = told(case["sizes"] if profiles is None else profiles)
+    work = work.reshape(n, 1 if profiles is None else penalties.size)
+    terms = terms_of(rewards, penalties, penalties)
+    rounds.balance_route(parameters, terms, projected, free, waited, sizes, work, choice)
     placed = np.bincount(choice[choice >= 0], minlength=free.size)
     assert (free + placed).tolist() == case["free"]  # a slot is gone for each that is placed, and for nobody else
     if profiles is None:
@@ -106,7 +124,7 @@ def test_rounds_by_profile_as_the_twin():
         case = random_round(rng)
         H = len(case["projected"][0]) - 1
         rewards, penalties = random_weights(rng, H)
-        ends = [rng.choice([1, 2, H, H + 1]) for _ in case["sizes"]]
+        ends = [rng.choice([1, 2, max(1, H), H + 1]) for _ in case["sizes"]]
         profiles = [
             [(size + h) * (h < end) for h in range(H + 1)] for size, end in zip(case["sizes"], ends, strict=True)
         ]
@@ -173,13 +191,12 @@ def test_three_ways_to_choose_a_subset_agree_on_the_score():
         most = rng.randint(1, length)
         scores = []
         for method in (horizon_subset.ENUMERATE, horizon_subset.BIT_SET, horizon_subset.ALL_SUMS):
-            mask = horizon_subset.best_horizon_subset(
-                method, int(rewards.sum()), penalties, margins, window, length, most
-            )
+            mask, found = best_subset(method, terms_of(rewards, penalties, margins), window, most)
             assert 1 <= bin(mask).count("1") <= most
             assert mask < 1 << length
             total = sum(int(window[j]) for j in range(length) if mask >> j & 1)
-            scores.append(int(horizon_score.horizon_score(int(rewards.sum()), penalties, margins, total)))
+            scores.append(score_of(terms_of(rewards, penalties, margins), total))
+            assert scores[-1] == found
         assert len(set(scores)) == 1, (margins, window, most, scores)
 
 
@@ -187,9 +204,9 @@ def test_probing_at_the_smallest_margin_would_be_wrong():
     """E6 of the sheet: the weighted quantile is 100, the smallest margin 40, and 90 is the best single request."""
     rewards, penalties = weights(3, 1.0, 2.0, 0.9, 27)
     margins, window = np.array([100, 40, 100, 100]), np.array([90, 70, 50, 30])
-    assert horizon_score.peak(int(rewards.sum()), penalties, margins) == 100
+    assert peak(terms_of(rewards, penalties, margins)) == 100
     for method in range(3):
-        assert horizon_subset.best_horizon_subset(method, int(rewards.sum()), penalties, margins, window, 4, 1) == 1
+        assert best_subset(method, terms_of(rewards, penalties, margins), window, 1)[0] == 1
 
 
 def test_worked_example_e3():
@@ -211,11 +228,11 @@ def test_worked_example_e3():
         400: (-2268.991, -2421.080, 738.040),
     }
     for delta, scores in expected.items():
-        found = [horizon_score.horizon_score(int(rewards.sum()), penalties, margins[g], delta) / unit for g in range(3)]
+        found = [score_of(terms_of(rewards, penalties, margins[g]), delta) / unit for g in range(3)]
         assert np.allclose(found, scores, atol=1e-4)
     for beta, peaks in ((3.0, (0, 0, 552)), (8.0, (0, 0, 100))):
         rewards, penalties = weights(4, 1.0, beta, 0.9, 27)
-        found = tuple(horizon_score.peak(int(rewards.sum()), penalties, margins[g]) for g in range(3))
+        found = tuple(peak(terms_of(rewards, penalties, margins[g])) for g in range(3))
         assert found == peaks
     projection.project(load, running, worker, size, remaining, remaining == 4, 1, False, True, projected)
     assert projected[:, 4].tolist() == [0, 0, 0]  # "alive iff h < c", taken literally
@@ -321,8 +338,9 @@ def test_weighted_projection_is_the_sum_of_survival_curves():
 def test_the_binary_search_finds_the_best_request(margins, beta, gamma, sizes):
     rewards, penalties = weights(len(margins) - 1, 1.0, beta, gamma, 27)
     ranked = np.array(sorted(sizes, reverse=True))
-    found = rounds.best_ranked(int(rewards.sum()), penalties, np.array(margins), ranked, ranked.size)
-    scores = [int(horizon_score.horizon_score(int(rewards.sum()), penalties, np.array(margins), s)) for s in ranked]
+    terms = terms_of(rewards, penalties, margins)
+    found = rounds.best_ranked(terms, ranked[:, None], np.arange(ranked.size), ranked, ranked.size)
+    scores = [score_of(terms, size) for size in ranked]
     assert found == scores.index(max(scores))  # the first of the largest: ties to the larger, then the earlier
 
 
@@ -351,7 +369,8 @@ def test_worked_example_x1():
     assert a.tolist() == [5400, 3710, 2210, 2250]
     envelope, unit = np.maximum(a, b), 2.0**26
     penalties = np.rint(8 * 0.9 ** np.array(at) * unit).astype(np.int64)
-    cost = [-horizon_score.horizon_score(0, penalties, envelope - loads, 500) / unit for loads in (a, b)]
+    worker_terms = [terms_of(0 * penalties, penalties, envelope - loads) for loads in (a, b)]
+    cost = [-score_of(terms, 500) / unit for terms in worker_terms]
     assert np.allclose(cost, [5464.4152, 3777.2889], atol=1e-3)
-    present = [-horizon_score.horizon_score(0, penalties[:1], (envelope - loads)[:1], 500) / unit for loads in (a, b)]
+    present = [-score_of(terms[:1].copy(), 500) / unit for terms in worker_terms]
     assert present[1] < present[0]  # BR-0 picks B as well

@@ -12,15 +12,19 @@ import pytest
 import lbopt
 from lbopt.kernels.compile import kernel
 
-# Sizes 10 and 13 at margin 12 on 3 workers: F = 10 and 10, so the larger wins; `best_single` is in subset.py.
+# Sizes 13 and 10 at margin 12 on 3 workers: F = 10 and 10, so the larger wins, which has rank 0.
 ASK = """
 import json
 import numpy as np
 from lbopt.kernels import machine_code as compile
-from lbopt.kernels.routing.subset import best_single
-MODULE = best_single.__module__
-answer = int(best_single(3, np.array([10, 13]), 2, 12))
-hits = sum(best_single.stats.cache_hits.values())
+from lbopt.kernels.arrays import records
+from lbopt.kernels.routing.balance_route import TERM, best_ranked
+terms = records(1, TERM)
+terms.reward, terms.penalty, terms.margin = 1, 3, 12
+MODULE = best_ranked.__module__
+sizes = np.array([13, 10])
+answer = int(best_ranked(terms, sizes[:, None], np.arange(2), sizes, 2))
+hits = sum(best_ranked.stats.cache_hits.values())
 print(json.dumps([compile.__file__, compile.source_hash(MODULE), str(compile.cache_folder(MODULE)), answer, hits]))
 """
 
@@ -51,27 +55,27 @@ def ask(copy, variable, script=ASK):
 @pytest.mark.parametrize("variable", ["NUMBA_CACHE_DIR", "LBOPT_CACHE"])
 def test_an_edited_callee_is_compiled_anew(copy, variable):
     first_hash, first_folder, answer, hits = ask(copy, variable)
-    assert (answer, hits) == (1, 0)
+    assert (answer, hits) == (0, 0)
     assert Path(first_folder).is_relative_to(copy.parent / "cache")
 
     again_hash, again_folder, answer, hits = ask(copy, variable)
-    assert (again_hash, again_folder, answer) == (first_hash, first_folder, 1)
+    assert (again_hash, again_folder, answer) == (first_hash, first_folder, 0)
     assert hits == 1  # the second process compiled nothing
 
-    callee = copy / "kernels" / "routing" / "f_score.py"
-    before = "        return delta\n"
+    callee = copy / "kernels" / "routing" / "horizon_score.py"
+    before = "* tokens - terms[h].penalty"
     text = callee.read_text()
     assert text.count(before) == 1
-    callee.write_text(text.replace(before, "        return delta + 1\n"))  # now F = 11 and 10
+    callee.write_text(text.replace(before, "* tokens - 2 * terms[h].penalty"))  # now F = 7 and 10
     new_hash, new_folder, answer, hits = ask(copy, variable)
     assert new_hash != first_hash
     assert new_folder != first_folder
-    assert (answer, hits) == (0, 0)
+    assert (answer, hits) == (1, 0)
 
     callee.write_text(text)
     stranger = copy / "kernels" / "prefill" / "loop.py"
     stranger.write_text(stranger.read_text() + "\n# an edit of a file that the kernel does not use\n")
-    assert ask(copy, variable) == [first_hash, first_folder, 1, 1]  # and back, without compiling
+    assert ask(copy, variable) == [first_hash, first_folder, 0, 1]  # and back, without compiling
 
 
 @pytest.mark.jit
@@ -100,7 +104,7 @@ def test_copies_of_the_same_sources_share_one_cache(copy, tmp_path):
 def test_where_nothing_can_be_written_kernels_compile_all_the_same(copy):
     (copy.parent / "cache").write_text("a file where the folder should be")
     _, folder, answer, hits = ask(copy, "NUMBA_CACHE_DIR")
-    assert (folder, answer, hits) == ("None", 1, 0)
+    assert (folder, answer, hits) == ("None", 0, 0)
 
 
 @kernel
@@ -128,9 +132,13 @@ def test_a_kernel_that_only_kernels_call_gets_no_machine_code_of_its_own():
 MANY = """
 import sys
 import numpy as np
-from lbopt.kernels.routing.subset import best_single
-kind = np.int64 if int(sys.argv[1]) % 2 else np.int32
-print(int(best_single(3, np.array([10, 13], dtype=kind), 2, 12)), sum(best_single.stats.cache_misses.values()))
+from lbopt.kernels.arrays import records
+from lbopt.kernels.routing.balance_route import TERM, best_ranked
+terms = records(1, TERM)
+terms.reward, terms.penalty, terms.margin = 1, 3, 12
+sizes = np.array([13, 10], dtype=np.int64 if int(sys.argv[1]) % 2 else np.int32)
+answer = best_ranked(terms, sizes[:, None], np.arange(2), sizes, 2)
+print(int(answer), sum(best_ranked.stats.cache_misses.values()))
 """
 
 
@@ -147,9 +155,9 @@ def test_processes_that_start_together_compile_a_kernel_once_for_each_type(copy)
         )
 
     answers = [process.communicate(timeout=300)[0].split() for process in [start(at) for at in range(4)]]
-    assert [answer for answer, _ in answers] == ["1"] * 4
+    assert [answer for answer, _ in answers] == ["0"] * 4
     assert sum(int(misses) for _, misses in answers) == 2
-    assert [start(at).communicate(timeout=300)[0].split() for at in (0, 1)] == [["1", "0"]] * 2
+    assert [start(at).communicate(timeout=300)[0].split() for at in (0, 1)] == [["0", "0"]] * 2
 
 
 RECORD = """from typing import NamedTuple

@@ -7,7 +7,10 @@ import pytest
 from kernels.rules import BY_SIGNAL, POOLED, many, random_auto, random_br_0, random_observation
 from naive import bind, br_0_trace, imbalance, place
 
-from lbopt.kernels.routing import fifo, subset
+from lbopt.kernels.arrays import records
+from lbopt.kernels.routing import fifo
+from lbopt.kernels.routing.horizon_score import TERM
+from lbopt.kernels.routing.horizon_subset import ENUMERATE, best_subset
 from lbopt.kernels.routing.state import turn_of
 from lbopt.policies import Observation, make_policy
 from lbopt.policies.decide import decide
@@ -138,8 +141,11 @@ def test_a_decision_leaves_the_observation_as_it_was():
 def test_best_subset_of_a_long_window():
     # Sizes are powers of two, so every total is met by one subset and the margin itself exactly.
     window = 2 ** np.arange(12)
-    assert subset.best_subset(100, window, 12, 12, 1000) == 1000
-    assert subset.best_subset(100, window, 12, 2, 1000) == 512 + 256  # 1024 would overflow by 24
+    terms, at, added = records(1, TERM), np.arange(12), np.empty((1, 1), dtype=np.int64)
+    terms.reward, terms.penalty, terms.margin = 1, 100, 1000
+    assert best_subset(ENUMERATE, 12, terms, window, window[:, None], at, 12, added)[0] == 1000
+    two = best_subset(ENUMERATE, 2, terms, window, window[:, None], at, 12, added)[0]
+    assert two == 512 + 256  # 1024 would overflow by 24
 
 
 def test_br_0_scores_telescope_in_what_the_kernel_does():

@@ -19,10 +19,16 @@ def budgets() -> dict[str, int]:
     return tomllib.loads(BUDGETS.read_text(encoding="utf-8"))
 
 
+#: Sizes whose limits are not lowered to what the source has: longer files, and more tests beside less code, are fine.
+FIXED = {"lines of the longest file": 600, "lines of the tests, percent of the package's": 80}
+
+
 def write_budgets(counts: dict[str, int]) -> None:
     """Write the budgets."""
     head = "# At most so much; `python -m tests.rules.shrink` lowers a number to what the source has.\n"
-    BUDGETS.write_text(head + "".join(f'"{name}" = {count}\n' for name, count in counts.items()), encoding="utf-8")
+    BUDGETS.write_text(
+        head + "".join(f'"{name}" = {count}\n' for name, count in {**counts, **FIXED}.items()), encoding="utf-8"
+    )
 
 
 def listed_indices() -> dict[str, tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.routing.br_0 import br_0
+from lbopt.kernels.routing.balance_route import br_0
 from lbopt.kernels.routing.bypass import place_bypassing
 from lbopt.kernels.routing.codes import AUTO, BR_0, BR_0_BYPASS, FCFS, FIRST_BY_SCORE, IQR, MAX_MIN, TENSORRT_LLM
 from lbopt.kernels.routing.fifo import fill_in_order, one_by_one

@@ -5,15 +5,15 @@
   is exact because F is concave (probing at the smallest margin, as the authors' earlier simulator does, is not);
 * reachable sums, each of them scored.
 
-Ties: larger total, then fewer requests; enumeration then takes the subset that is first in window positions.
+Sums are for requests that count as constant; by profiles all subsets are enumerated. Ties: larger total, then fewer
+requests; enumeration then takes the subset that is first in window positions.
 """
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Records
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.routing.horizon_score import NEVER, horizon_score, peak
-from lbopt.kernels.routing.subset import comes_first
+from lbopt.kernels.routing.horizon_score import peak, score
 
 ENUMERATE = 0
 BIT_SET = 1
@@ -21,83 +21,101 @@ ALL_SUMS = 2
 
 
 @kernel
-def best_horizon_subset(
-    method: int, reward: int, penalties: Ints, margins: Ints, window: Ints, length: int, most: int
+def best_batch(
+    method: int, most: int, terms: Records, tokens: Ints, profiles: Ints, window: Ints, length: int, added: Ints
 ) -> int:
-    """Return the bit mask of the best subset of window[:length] with at most `most` members.
+    """Return the bit mask of the best subset; where even that has F <= 0, of the best single request.
+
+    The latter is the source's guard against starvation. Ties of single ones: larger, then earlier.
 
     Parameters
     ----------
     method
         ENUMERATE, BIT_SET or ALL_SUMS.
-    reward, penalties
-        Weights of the score, penalties int64 (H+1,), see `horizon_score`.
-    margins
-        int64 (H+1,), tokens, of the worker.
-    window
-        int64 (>= length,), tokens.
-    length, most
-        Requests in the window, and most members of a subset.
+    most
+        Most members of a subset.
+    terms
+        See `horizon_score`.
+    profiles
+        int64 (n, H+1) or (n, 1), tokens of the waiting requests.
+    tokens, window, length
+        int64 (>= length,), prompt tokens and positions in the pool of the requests in the window, at least one.
+    added
+        Scratch of the shape of one row of `profiles`, (1, .).
     """
-    if method == ENUMERATE:
-        return _by_enumeration(reward, penalties, margins, window, length, most)
-    return _by_sums(method, reward, penalties, margins, window, length, most)
+    mask, f = best_subset(method, most, terms, tokens, profiles, window, length, added)
+    if f > 0:
+        return mask
+    best, best_f = 0, score(terms, profiles, window[0])
+    for j in range(1, length):
+        f = score(terms, profiles, window[j])
+        if f > best_f or (f == best_f and tokens[j] > tokens[best]):
+            best, best_f = j, f
+    return 1 << best
 
 
 @kernel
-def _by_enumeration(reward: int, penalties: Ints, margins: Ints, window: Ints, length: int, most: int) -> int:
-    """Return the bit mask of the best subset, with all of them scored.
-
-    Parameters
-    ----------
-    reward, penalties
-        Weights of the score, penalties int64 (H+1,), see `horizon_score`.
-    margins
-        int64 (H+1,), tokens, of the worker.
-    window
-        int64 (>= length,), tokens.
-    length, most
-        Requests in the window, and most members of a subset.
-    """
-    best_mask = 0
-    best_f = 0
-    best_total = 0
-    best_count = 0
+def best_subset(
+    method: int, most: int, terms: Records, tokens: Ints, profiles: Ints, window: Ints, length: int, added: Ints
+) -> tuple[int, int]:
+    """Return the bit mask of the best subset, and its F; parameters as of `best_batch`."""
+    if method != ENUMERATE and profiles.shape[1] == 1:
+        return _by_sums(method, most, terms, tokens[:length], added)
+    best = (0, 0, 0, 0)  # F, tokens, number and bit mask of the requests
     for mask in range(1, 1 << length):
-        total = 0
-        count = 0
+        total = count = 0
         for j in range(length):
             if mask >> j & 1:
-                total += window[j]
+                total += tokens[j]
                 count += 1
         if count > most:
             continue
-        f = horizon_score(reward, penalties, margins, total)
-        if comes_first(f, total, count, mask, best_f, best_total, best_count, best_mask):
-            best_mask, best_f, best_total, best_count = mask, f, total, count
-    return best_mask
+        added[0, 0] = total
+        if added.shape[1] > 1:
+            _add_up(profiles, window, mask, added)
+        f = score(terms, added, 0)
+        if best[3] == 0 or f >= best[0]:
+            this = (f, total, count, mask)
+            if _comes_first(this, best):
+                best = this
+    return best[3], best[0]
 
 
 @kernel
-def _by_sums(method: int, reward: int, penalties: Ints, margins: Ints, window: Ints, length: int, most: int) -> int:
-    """Reachable sums, and the subset behind the best of them.
+def _add_up(profiles: Ints, window: Ints, mask: int, added: Ints) -> None:
+    """Write what a subset of the window adds in each step, int64 (1, H+1)."""
+    for h in range(added.shape[1]):
+        added[0, h] = 0
+        j = 0
+        while mask >> j:
+            if mask >> j & 1:
+                added[0, h] += profiles[window[j], h]
+            j += 1
 
-    Parameters
-    ----------
-    method
-        BIT_SET or ALL_SUMS.
-    reward, penalties
-        Weights of the score, penalties int64 (H+1,), see `horizon_score`.
-    margins
-        int64 (H+1,), tokens, of the worker.
-    window
-        int64 (>= length,), tokens.
-    length, most
-        Requests in the window, and most members of a subset.
+
+@kernel
+def _comes_first(this: tuple[int, int, int, int], best: tuple[int, int, int, int]) -> bool:
+    """Return whether a subset beats the best so far (mask 0 = none): larger F, then larger total, then fewer requests.
+
+    Then the one that is lexicographically first in window positions.
     """
-    total = 0
-    for j in range(length):
-        total += window[j]
+    if best[3] == 0:
+        return True
+    if this[0] != best[0]:
+        return this[0] > best[0]
+    if this[1] != best[1]:
+        return this[1] > best[1]
+    if this[2] != best[2]:
+        return this[2] < best[2]
+    # equal counts: the set that holds the lowest position in which the two differ comes first
+    differ = this[3] ^ best[3]
+    return this[3] & (differ & -differ) != 0
+
+
+@kernel
+def _by_sums(method: int, most: int, terms: Records, window: Ints, added: Ints) -> tuple[int, int]:
+    """Return the bit mask of the best subset of requests of `window` tokens, int64 (length,), and its F."""
+    length, total = window.size, window.sum()
     words = (total >> 6) + 2
     # reached[t, j]: sums of j of the first t requests
     reached = np.zeros((length + 1, most + 1, words), np.uint64)
@@ -106,36 +124,29 @@ def _by_sums(method: int, reward: int, penalties: Ints, margins: Ints, window: I
         reached[t + 1] = reached[t]
         for j in range(min(t + 1, most), 0, -1):
             _shift_into(reached[t, j - 1], window[t], reached[t + 1, j])
-    ends = reached[length]
-    turn = peak(reward, penalties, margins) if method == BIT_SET else 0
-    best_sum = -1
-    best_count = 0
-    best_f = 0
+    turn = peak(terms) if method == BIT_SET else 0
+    best_sum, best_count, best_f = -1, 0, 0
     for j in range(1, most + 1):
+        ends = reached[length, j]
+        x = _first_from(ends, 0, total)
         if method == BIT_SET:
-            low = _last_before(ends[j], min(turn, total + 1))
-            high = -1 if turn == NEVER else _first_from(ends[j], turn, total)
-            for x in (low, high):
-                if x >= 0:
-                    f = horizon_score(reward, penalties, margins, x)
-                    if best_sum < 0 or f > best_f or (f == best_f and x > best_sum):
-                        best_sum, best_count, best_f = x, j, f
-        else:
-            x = _first_from(ends[j], 0, total)
-            while x >= 0:
-                f = horizon_score(reward, penalties, margins, x)
-                if best_sum < 0 or f > best_f or (f == best_f and x > best_sum):
-                    best_sum, best_count, best_f = x, j, f
-                x = _first_from(ends[j], x + 1, total)
-    mask = 0
-    x, j = best_sum, best_count
+            x = max(x, _last_before(ends, min(turn, total + 1)))  # the largest before the turn, else the smallest
+        while x >= 0:
+            added[0, 0] = x
+            f = score(terms, added, 0)
+            if best_sum < 0 or f > best_f or (f == best_f and x > best_sum):
+                best_sum, best_count, best_f = x, j, f
+            if method == BIT_SET and x >= turn:
+                break
+            x = _first_from(ends, x + 1, total)
+    mask, x, j = 0, best_sum, best_count
     for t in range(length - 1, -1, -1):  # whenever the last one can be taken, the rest is reachable without it
         s = window[t]
         if j > 0 and x >= s and _has(reached[t, j - 1], x - s):
             mask |= 1 << t
             x -= s
             j -= 1
-    return mask
+    return mask, best_f
 
 
 @kernel
@@ -181,27 +192,3 @@ def _first_from(bits: Ints, x: int, last: int) -> int:
         else:
             place += 1
     return -1
-
-
-@kernel
-def best_horizon_single(reward: int, penalties: Ints, margins: Ints, window: Ints, length: int) -> int:
-    """Return the window position of the best single request; ties: larger, then earlier position.
-
-    Parameters
-    ----------
-    reward, penalties
-        Weights of the score, penalties int64 (H+1,), see `horizon_score`.
-    margins
-        int64 (H+1,), tokens, of the worker.
-    window
-        int64 (>= length,), tokens.
-    length
-        Requests in the window, >= 1.
-    """
-    best = 0
-    best_f = horizon_score(reward, penalties, margins, window[0])
-    for j in range(1, length):
-        f = horizon_score(reward, penalties, margins, window[j])
-        if f > best_f or (f == best_f and window[j] > window[best]):
-            best, best_f = j, f
-    return best

@@ -1,4 +1,4 @@
-"""What the two stages of BR-0 and BR-H share: which worker has most room, and the waiting requests ranked by size."""
+"""Which worker has most room, and the waiting requests ranked by size: what the two stages of BalanceRoute go by."""
 
 import numpy as np
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lbopt.kernels.deadline import ENDLESS
-from lbopt.kernels.routing.br_0 import br_0
+from lbopt.kernels.routing.balance_route import br_0
 from lbopt.kernels.routing.state import parameters_of
 from lbopt.kernels.search.state import OPEN, PROVED
 from lbopt.model import StepProblem, objective
@@ -175,7 +175,7 @@ def routed(problem: StepProblem) -> IntArray | None:
 
     The search starts from three placements that cost less time and are often worse. A search that ends with a proof is
     at least as good as BR-0 anyway, so BR-0 is computed only where the search was cut off. BR-0 has no notion of
-    requests that must be admitted. See `lbopt.kernels.routing.br_0`.
+    requests that must be admitted. See `lbopt.kernels.routing.balance_route`.
     """
     if problem.must_admit.any():
         return None
