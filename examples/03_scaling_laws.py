@@ -29,15 +29,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from lbopt.theory.chains.batch_means import slope
 from lbopt.theory.chains.fcfs_chain import fcfs_imbalances, mean_fcfs_imbalance
 from lbopt.theory.chains.replete import run_replete
-from lbopt.theory.laws.fcfs_imbalance import improvement_floor, leading_imbalance, sharp_imbalance
-from lbopt.theory.laws.leader_drift import levelled_imbalance, levelled_range, step_noise
-from lbopt.theory.laws.load_law import load_law
-from lbopt.theory.laws.loglog import slope
-from lbopt.theory.laws.onset import CLEAR, onset
-from lbopt.theory.laws.prompt_law import PromptLaw
-from lbopt.theory.laws.slot_law import slot_law
+from lbopt.theory.laws.gap_bounds import CLEAR, onset
+from lbopt.theory.laws.leader_walk import levelled_imbalance, levelled_range, step_noise
+from lbopt.theory.laws.load_law import improvement_floor, leading_imbalance, load_law, sharp_imbalance
+from lbopt.theory.laws.slot_law import PromptLaw, slot_law
 
 plt.rcParams.update({"figure.figsize": (6.4, 3.6), "axes.grid": True, "grid.alpha": 0.25})
 

@@ -155,7 +155,7 @@ for finding in find_claim("lemma-1").measure(G=3, B=3, s_max=6, seed=1):
 # Two workers with 1000 and 0 tokens, five free slots each, ten requests of 1 token and ten of 10.
 
 # %%
-from lbopt.theory.steps.lemma_2_cases import CASES
+from lbopt.theory.steps.statements import CASES
 
 step = CASES["min-max"].stored[0]
 print("before", step.before, "free", step.free, "pool", dict(zip(step.sizes, step.copies, strict=True)))

@@ -42,8 +42,7 @@ from lbopt.locality import (
     transformed,
 )
 from lbopt.policies import make_policy
-from lbopt.policies.eldr import eldr_by
-from lbopt.policies.known_experts import calibration
+from lbopt.policies.experts import calibration, eldr_by
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate, simulate_decoders
 
 plt.rcParams.update({"figure.figsize": (6.4, 3.8), "axes.grid": True, "grid.alpha": 0.25})

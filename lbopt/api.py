@@ -386,7 +386,7 @@ def list_policies() -> pd.DataFrame:
     """
     import pandas as pd
 
-    from lbopt.policies.describe import describe_policies
+    from lbopt.policies.table import describe_policies
 
     return pd.DataFrame(
         [

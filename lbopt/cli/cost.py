@@ -55,7 +55,7 @@ class Question(NamedTuple):
         if self.found.rerun is None:  # no policy is run, and none is imported: that takes a third of a second
             outcome = self._run(progress)
         else:
-            from lbopt.policies.outside_code import refused_code
+            from lbopt.policies.python_file import refused_code
 
             with refused_code(self.found.title, allowed=self.allow_code):
                 outcome = self._run(progress)

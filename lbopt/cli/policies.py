@@ -19,7 +19,7 @@ def policies(
     from dataclasses import asdict
 
     from lbopt.cli.console import print_table, say
-    from lbopt.policies.describe import describe_policies
+    from lbopt.policies.table import describe_policies
     from lbopt.report.policy_tables import policy_list_table, policy_option_table
 
     rules = describe_policies(name)

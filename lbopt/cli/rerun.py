@@ -29,7 +29,7 @@ def rerun(
     from lbopt.cli.console import ProgressBar, remark, say
     from lbopt.exceptions import InputError
     from lbopt.policies.editions import edition, edition_of
-    from lbopt.policies.outside_code import changed_code, refused_code
+    from lbopt.policies.python_file import changed_code, refused_code
     from lbopt.report.difference import account_difference, folder_difference
     from lbopt.report.provenance import provenance
     from lbopt.report.study_report import read_account, write_study_folder

@@ -12,9 +12,8 @@ from lbopt.exceptions import InputError
 from lbopt.kernels.arrays import Record, Records, records
 from lbopt.kernels.routing import codes
 from lbopt.kernels.routing.state import parameters_of
-from lbopt.policies.naming import named
 from lbopt.policies.observation import Observation
-from lbopt.policies.policy import LARGEST_OPTION, Admission, check_age_bound
+from lbopt.policies.policy import LARGEST_OPTION, Admission, check_age_bound, check_choice, check_option, named
 from lbopt.policies.projection import Projection
 from lbopt.predictors import Foresight, check_predictor
 
@@ -83,20 +82,12 @@ class BrH:
             raise InputError(f"policy 'br-h': beta is {self.beta}; expected 0 to 1e6")
         if not 0 < self.gamma <= 1:
             raise InputError(f"policy 'br-h': gamma is {self.gamma}; expected a discount in (0, 1]")
-        if self.stage_switch is None or not 0 <= self.stage_switch <= LARGEST_OPTION:
-            raise InputError(f"policy 'br-h': stage_switch is {self.stage_switch}; expected 0 to {LARGEST_OPTION}")
-        if self.window is None or not 1 <= self.window <= codes.LARGEST_WINDOW:
-            raise InputError(f"policy 'br-h': window is {self.window}; expected 1 to {codes.LARGEST_WINDOW}")
-        for option, allowed in (
-            ("window_order", WINDOW_ORDERS),
-            ("key", KEYS),
-            ("subset", SUBSETS),
-            ("update", UPDATES),
-        ):
-            if getattr(self, option) not in allowed:
-                raise InputError(
-                    f"policy 'br-h': {option} is '{getattr(self, option)}'; expected {' or '.join(allowed)}"
-                )
+        check_option("br-h", "stage_switch", self.stage_switch, 0, LARGEST_OPTION)
+        check_option("br-h", "window", self.window, 1, codes.LARGEST_WINDOW)
+        check_choice("br-h", "window_order", self.window_order, WINDOW_ORDERS)
+        check_choice("br-h", "key", self.key, KEYS)
+        check_choice("br-h", "subset", self.subset, SUBSETS)
+        check_choice("br-h", "update", self.update, UPDATES)
         _ = self._projection  # refuses a growth, departures or boundary that cannot be
         check_predictor(self.predictor)
         check_age_bound("br-h", self.age_bound)

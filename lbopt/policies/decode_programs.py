@@ -18,10 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.policies.ledger import Ledger
-from lbopt.policies.naming import named
 from lbopt.policies.observation import Observation
-from lbopt.policies.policy import LARGEST_OPTION, Admission
+from lbopt.policies.policy import LARGEST_OPTION, Admission, Ledger, named
 from lbopt.solvers import check_solver
 from lbopt.solvers.decode import DecodeBatch, DecodePlacement, barrier_time, count_then_load, level_then_load
 from lbopt.solvers.registry import require

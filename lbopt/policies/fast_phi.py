@@ -1,9 +1,6 @@
 """fast-phi: each request goes where it is expected to lift the straggler least over its whole life.
 
-J. Li, *The EP Barrier Tax* (2026). The cost of a worker is the expected sum, over the steps that the request lives, of
-the tokens by which it would stand out above the heaviest worker of that step; see
-`lbopt.kernels.routing.fast_phi`. Every step is exact and costs a sum over thousands of steps; K nodes are cheap.
-What the source leaves open is an option.
+J. Li, *The EP Barrier Tax* (2026); see `lbopt.kernels.routing.fast_phi`. What the source leaves open is an option.
 """
 
 from __future__ import annotations
@@ -17,10 +14,9 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.policies.observation import ActiveRequests, Observation
 from lbopt.policies.policy import LARGEST_OPTION, Admission, checked_admission
-from lbopt.policies.projected_fleet import ProjectedFleet
-from lbopt.policies.quadrature import Quadrature
+from lbopt.policies.projected_fleet import ProjectedFleet, Quadrature
 from lbopt.predictors import Forecast, Foresight, check_predictor
-from lbopt.predictors.foresight import LONGEST_HORIZON
+from lbopt.predictors.predictor import LONGEST_HORIZON
 
 _CHOICES = {
     "rule": ("published", "product"),

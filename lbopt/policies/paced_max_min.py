@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.policies.known_conditions import paces_of
+from lbopt.policies.bf_io import paces_of
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import Admission
 

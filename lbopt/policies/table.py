@@ -1,40 +1,45 @@
-"""The table of policies, and the text form `name:option=value,option=value` in which users name one."""
+"""The table of routing rules, and what users read of them.
+
+The table of policies, and the text form `name:option=value,option=value` in which users name one.
+
+The routing rules as users read of them: in words, with the options of their factories.
+
+`br-0:published`, `br-h:published`: rules as their papers have them, whatever the bare names come to mean.
+
+What a paper leaves open stands here as lbopt chose it when it first had the rule. Options may follow and change single
+values: ``br-0:published,age_bound=50``.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.policies import engine_rules, worker_rules
-from lbopt.policies.auto import auto
+from lbopt.policies import compiled_rules
 from lbopt.policies.bf_io import BfIo
-from lbopt.policies.br_0 import br_0
-from lbopt.policies.br_0_bypass import br_0_bypass
 from lbopt.policies.br_h import BrH
+from lbopt.policies.compiled_rules import auto, br_0, br_0_bypass, iqr, max_min
 from lbopt.policies.decode_programs import BarrierTime, CountThenLoad, LevelThenLoad
-from lbopt.policies.domain import domain
 from lbopt.policies.editions import VERSIONED, present_edition
-from lbopt.policies.eldr import eldr
+from lbopt.policies.experts import domain, eldr
 from lbopt.policies.fast_phi import FastPhi
-from lbopt.policies.iqr import iqr
-from lbopt.policies.max_min import max_min
 from lbopt.policies.policy import Policy
-from lbopt.policies.published import without_published
 from lbopt.policies.python_file import load_callable
 from lbopt.policies.relative_age import RelativeAge, with_steps, with_told_waits
 from lbopt.policies.replay import load_replay
 from lbopt.spec import options_of, unknown
 
 POLICIES: dict[str, Callable[..., Policy]] = {
-    "fcfs": worker_rules.fcfs,
-    "round-robin": worker_rules.round_robin,
-    "random": worker_rules.random,
-    "power-of-two": worker_rules.power_of_two,
-    "jsq": worker_rules.jsq,
-    "jsq-load": worker_rules.jsq_load,
-    "vllm": engine_rules.vllm,
+    "fcfs": compiled_rules.fcfs,
+    "round-robin": compiled_rules.round_robin,
+    "random": compiled_rules.random,
+    "power-of-two": compiled_rules.power_of_two,
+    "jsq": compiled_rules.jsq,
+    "jsq-load": compiled_rules.jsq_load,
+    "vllm": compiled_rules.vllm,
     "auto": auto,
     "max-min": max_min,
     "br-0": br_0,
@@ -48,15 +53,15 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "fast-phi": FastPhi,
     "eldr": eldr,
     "domain": domain,
-    "sglang": engine_rules.sglang,
-    "tensorrt-llm": engine_rules.tensorrt_llm,
-    "tpu-inference": engine_rules.tpu_inference,
-    "smg": engine_rules.smg,
-    "dynamo": engine_rules.dynamo,
-    "llm-d": engine_rules.llm_d,
-    "lmdeploy": engine_rules.lmdeploy,
-    "lightllm": engine_rules.lightllm,
-    "vllm-ascend": engine_rules.vllm_ascend,
+    "sglang": compiled_rules.sglang,
+    "tensorrt-llm": compiled_rules.tensorrt_llm,
+    "tpu-inference": compiled_rules.tpu_inference,
+    "smg": compiled_rules.smg,
+    "dynamo": compiled_rules.dynamo,
+    "llm-d": compiled_rules.llm_d,
+    "lmdeploy": compiled_rules.lmdeploy,
+    "lightllm": compiled_rules.lightllm,
+    "vllm-ascend": compiled_rules.vllm_ascend,
 }
 
 
@@ -253,3 +258,89 @@ def _relative(spec: str, name: str, rest: str, multiple: float, given: Mapping[s
 
     with_bound(1)
     return RelativeAge(spec, multiple, with_bound)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleDescription:
+    """A rule.
+
+    Parameters
+    ----------
+    name
+        As `make_policy` reads it.
+    does
+        What it does, in a few words.
+    needs
+        What it has to know of requests and workers.
+    admission
+        By default "pooled", where requests wait in one pool for a free slot, or "immediate", bound on arrival.
+    options
+        Name and default of each option, as `make_policy` reads them.
+    source
+        Where the rule is from.
+    """
+
+    name: str
+    does: str
+    needs: str
+    admission: str
+    options: dict[str, str]
+    source: str
+
+
+def describe_policies(name: str | None = None) -> list[RuleDescription]:
+    """Return all rules, or the one that is named.
+
+    Raises
+    ------
+    InputError
+        If there is no such rule.
+    """
+    if name is not None and name not in POLICIES:
+        raise unknown("policy", name, POLICIES)
+    return [_describe(rule) for rule in POLICIES if name in (None, rule)]
+
+
+def _describe(name: str) -> RuleDescription:
+    options = {
+        parameter.name: "none" if parameter.default is None else str(parameter.default)
+        for parameter in inspect.signature(POLICIES[name]).parameters.values()
+        if parameter.default is not inspect.Parameter.empty
+    }
+    about = ABOUT[name]
+    return RuleDescription(name, about.does, about.needs, make_policy(name).admission, options, about.source)
+
+
+WORD = "published"
+
+#: Every option of each rule by its value.
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "br-0": {"stage_switch": 7, "window": 4, "window_order": "size", "key": "lexicographic", "age_bound": None},
+    "br-h": {
+        **{"horizon": 80, "alpha": 1.0, "beta": 48.0, "gamma": 0.9},
+        **{"stage_switch": 7, "window": 4, "window_order": "size", "key": "lexicographic", "age_bound": None},
+        **{"subset": "enumerate", "growth": 1, "departures": "cut", "boundary": "alive", "update": "constant"},
+        **{"predictor": "survival", "refresh": None, "gate": 0.5, "floor": 1.0, "hold_anchor": False},
+    },
+}
+
+
+def without_published(name: str, text: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the options that are left of `text`, and the values that hold where these do not say otherwise.
+
+    Parameters
+    ----------
+    name
+        Of the rule.
+    text
+        ``option=value,option=value``, perhaps with ``published`` before.
+    given
+        Values of the caller, which go before published ones.
+    """
+    first, _, rest = text.partition(",")
+    if first != WORD:
+        return text, dict(given)
+    if name not in PUBLISHED:
+        known = " or ".join(f"{rule}:{WORD}" for rule in PUBLISHED)
+        raise InputError(f"policy '{name}' has no published form of its own; expected {known}, or {name} alone")
+    return rest, {**PUBLISHED[name], **given}

@@ -5,12 +5,10 @@ end within H more steps and the mean mu if it does. A `Forecaster` makes of it t
 refreshed now and then; a policy sees the forecast, never the predictor.
 """
 
-from lbopt.predictors.forecast import Forecast
 from lbopt.predictors.forecaster import Forecaster
-from lbopt.predictors.foresight import Foresight
-from lbopt.predictors.predictor import LearningPredictor, Predictor, SamplePredictor
+from lbopt.predictors.predictor import Forecast, Foresight, LearningPredictor, Predictor, SamplePredictor
+from lbopt.predictors.rules import walk
 from lbopt.predictors.table import PREDICTORS, check_predictor, make_predictor, needs_training
-from lbopt.predictors.walk import walk
 
 __all__ = [
     "PREDICTORS",

@@ -7,9 +7,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.forecast.state import Seen
-from lbopt.predictors.forecast import Forecast
-from lbopt.predictors.foresight import Foresight
-from lbopt.predictors.predictor import LearningPredictor, Predictor, SamplePredictor
+from lbopt.predictors.predictor import Forecast, Foresight, LearningPredictor, Predictor, SamplePredictor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

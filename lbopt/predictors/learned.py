@@ -22,10 +22,8 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.predictors.predictor import Floats, Ints
-from lbopt.predictors.recent import NAMES as RECENT_NAMES
-from lbopt.predictors.recent import Recent, recent_before
-from lbopt.predictors.survival import check_training
-from lbopt.predictors.walk import walk
+from lbopt.predictors.rules import NAMES as RECENT_NAMES
+from lbopt.predictors.rules import Recent, check_training, recent_before, walk
 
 #: Columns of the feature matrix.
 FEATURES = ("prompt", "generated", *RECENT_NAMES)

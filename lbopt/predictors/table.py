@@ -11,10 +11,8 @@ from typing import Any
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.predictors.learned import Learned
-from lbopt.predictors.memorised import Memorised
-from lbopt.predictors.oracle import Oracle
 from lbopt.predictors.predictor import Predictor
-from lbopt.predictors.survival import Survival
+from lbopt.predictors.rules import Memorised, Oracle, Survival
 from lbopt.spec import options_of, unknown
 
 #: By name: the factory, whose first argument is the trace to learn from, and whether that is the truth itself.

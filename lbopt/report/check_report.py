@@ -14,7 +14,7 @@ from lbopt.report.theory_page import render_theory_page, theory_markdown
 from lbopt.report.theory_tables import finding_rows, finding_table, verdict_lead, verdict_table
 from lbopt.studies.check import CheckOutcome
 from lbopt.table import Table
-from lbopt.theory.verdict import Verdict
+from lbopt.theory.finding import Verdict
 
 #: With at most so many claims the terminal also shows the findings of each.
 _FEW_CLAIMS = 3

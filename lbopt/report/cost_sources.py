@@ -18,7 +18,7 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.files import called, csv_table, exists, json_lines, read_json, read_text
 from lbopt.policies.editions import edition, edition_of, spelled_out
-from lbopt.policies.outside_code import changed_code, refused_code
+from lbopt.policies.python_file import changed_code, refused_code
 from lbopt.report.folder import MARK
 from lbopt.report.study_report import read_account, read_config
 from lbopt.spec import unknown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lbopt.policies.describe import RuleDescription
+from lbopt.policies.table import RuleDescription
 from lbopt.table import Table
 
 

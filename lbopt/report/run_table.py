@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lbopt import numbers
-from lbopt.policies.ledger import STANDINGS
+from lbopt.policies.policy import STANDINGS
 from lbopt.simulator import Metrics, Run
-from lbopt.simulator.happened import detail_figures
+from lbopt.simulator.recorder import detail_figures
 from lbopt.table import Table
 
 _LINES: tuple[tuple[str, str, numbers.Format], ...] = (

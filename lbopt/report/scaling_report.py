@@ -17,7 +17,7 @@ from lbopt.report.study_report import StudyReport
 from lbopt.report.theory_tables import number
 from lbopt.studies.scaling import Exponents, ScalingCell, ScalingOutcome
 from lbopt.table import Column, Table, records, table_of
-from lbopt.theory.laws.onset import CLEAR
+from lbopt.theory.laws.gap_bounds import CLEAR
 
 _MOST_COLUMNS = 3
 _LABEL = "imbalance per worker (tokens)"

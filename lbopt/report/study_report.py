@@ -157,7 +157,7 @@ def write_study_folder(name: str, outcome: Any, folder: Path, command: str) -> N
     command
         The command line.
     """
-    from lbopt.policies.outside_code import code_in  # the policies take a third of a second to import
+    from lbopt.policies.python_file import code_in  # the policies take a third of a second to import
 
     study, report = find_study(name), report_of(name)
     account = {study.config_key: outcome.config.to_dict(), **study.facts(outcome)}

@@ -6,11 +6,9 @@ from lbopt import numbers
 from lbopt.report.unicode_formula import readable
 from lbopt.studies.check import CheckOutcome, ClaimOutcome
 from lbopt.table import Table
-from lbopt.theory.finding import Finding
+from lbopt.theory.finding import Finding, Plant, Verdict
 from lbopt.theory.ledger import CLAIMS
-from lbopt.theory.plant import Plant
 from lbopt.theory.proofs import PROOFS, briefly_proved, how_proved
-from lbopt.theory.verdict import Verdict
 
 _SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
 

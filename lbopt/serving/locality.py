@@ -28,7 +28,7 @@ from lbopt.locality.band_router import DEFAULT_TAU, BandRouter, Seen
 from lbopt.locality.drift import DriftWatch
 from lbopt.locality.routing_table import RoutingTable, check_model, read_table
 from lbopt.policies import CompiledPolicy, Policy
-from lbopt.policies.eldr import FittedGuide
+from lbopt.policies.experts import FittedGuide
 from lbopt.serving.state import WorkerMirror
 
 if TYPE_CHECKING:

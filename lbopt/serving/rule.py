@@ -29,7 +29,7 @@ from lbopt.kernels.routing.codes import (
 from lbopt.kernels.routing.state import PARAMETERS, parameters_of, turn_of
 from lbopt.model import Trace
 from lbopt.policies import ActiveRequests, CompiledPolicy, DecidingPolicy, Memory, Policy, foresight_of
-from lbopt.policies.eldr import FittedGuide
+from lbopt.policies.experts import FittedGuide
 from lbopt.policies.relative_age import RelativeAge
 from lbopt.policies.replay import Replay
 from lbopt.predictors import Forecast, Forecaster, make_predictor
@@ -156,7 +156,9 @@ class LiveRule:
             choice[reach:] = -1
             return choice
         assert isinstance(self.policy, DecidingPolicy)
-        from lbopt.simulator.legality import refuse_infeasible  # with the simulator, which compiled rules do without
+        from lbopt.simulator.conservation import (
+            refuse_infeasible,  # with the simulator, which compiled rules do without
+        )
 
         decision = np.asarray(self.policy.decide(sight.observation))
         refuse_infeasible(self.name, sight.observation, decision)
@@ -176,7 +178,7 @@ class LiveRule:
             worker = self._bound_by_kernel(sight)
         else:
             assert isinstance(self.policy, DecidingPolicy)
-            from lbopt.simulator.legality import bound_worker
+            from lbopt.simulator.conservation import bound_worker
 
             worker = bound_worker(self.name, sight.observation, np.asarray(self.policy.decide(sight.observation)))
         return sight.workers[worker] if worker >= 0 else None

@@ -3,15 +3,13 @@
 from lbopt.simulator.ceiling import Ceilings, ceilings
 from lbopt.simulator.decoders import DecoderRun, simulate_decoders
 from lbopt.simulator.detail import Detail, make_detail
-from lbopt.simulator.frozen import NEW, FrozenRequests
-from lbopt.simulator.frozen_view import FrozenView
+from lbopt.simulator.frozen import NEW, FrozenRequests, FrozenView
 from lbopt.simulator.metrics import Metrics, Window
+from lbopt.simulator.recorder import Telemetry, make_telemetry
 from lbopt.simulator.run import Run
 from lbopt.simulator.sampling import SampledState, sample_states
-from lbopt.simulator.setting import EVENT_ORDERS, ClosedLoop, EventOrder, SimulationSetting, TraceTimes
+from lbopt.simulator.setting import EVENT_ORDERS, ClosedLoop, EventOrder, SimulationSetting, Slo, TraceTimes, make_slo
 from lbopt.simulator.simulate import simulate
-from lbopt.simulator.slo import Slo, make_slo
-from lbopt.simulator.telemetry import Telemetry, make_telemetry
 
 __all__ = [
     "EVENT_ORDERS",

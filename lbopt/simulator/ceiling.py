@@ -1,4 +1,35 @@
-"""Ceilings of a whole run: the least time and energy in which a fleet can do a trace, whatever the rule knows.
+"""What no rule can do better on a trace: a ceiling, the least energy, and whether slots are saturated.
+
+How many requests a second a fleet can serve at most, and a trace's times rescaled to a share of that.
+
+With every slot busy and perfect balance, a slot holds on average
+
+    a = (E[s o] + E[o (o - 1) / 2]) / E[o]          tokens
+
+(a request shows the sizes s, s+1, ..., s+o-1), so every worker holds B * a of them, a step takes the T that the
+step-time law gives for that, and G * B slots finish G * B / E[o] requests per step: the saturation rate is
+G * B / (E[o] * T). Where it is known which experts requests use, T is the time with those of B requests of the trace.
+A trace is brought to a stated share of it by stretching its times, which keeps its bursts.
+
+The least energy of a whole run, whatever the rule.
+
+A step of dt seconds takes (P_idle G + (P_peak - P_idle) sum of duties) dt. Where duties go by shares u_g of the
+heaviest load, they are at least u_g (readings share, split and split-fixed-busy of `lbopt.hardware.energy`), so with
+the total load S and the largest load m the sum of duties is at least x = S / m, which lies between 1 and G. With
+dt >= c + t m there are two bounds of the whole run, and the larger one counts:
+
+- all idle power in the least seconds T, and the rise by (c + t m) S / m = c x + t S >= c + t S:
+  P_idle G T + (P_peak - P_idle) (t W + c K+), with K+ the least number of steps that read a load;
+- both together: a step costs at least f(S) = P_idle G c + (P_peak - P_idle) t S + min over x of
+  (P_idle G t S / x + (P_peak - P_idle) c x). A minimum of lines is concave, so f lies above its chord from 0 to the
+  largest S that slots allow, and the sum over K steps above K f(0) + W (f(S_max) - f(0)) / S_max.
+
+In the order ``theory`` loads are read at the barrier: c = C and W as in `ceiling`. In the order ``paper`` they are read
+after growth and completions: a worker holds at most B tokens more than at the barrier, so c = C - t B, and the loads
+add up to sum of (s + 1) + ... + (s + o - 1). If C < t B there, only dt >= C is used. The reading mfu does not go by
+loads; its floor is idle power alone. Manual: *Ceilings*.
+
+Ceilings of a whole run: the least time and energy in which a fleet can do a trace, whatever the rule knows.
 
 A request of prompt s and output o shows a barrier the sizes s, s + 1, ..., s + o - 1, on whichever worker it runs. So
 the token-steps of a whole run, W = sum over requests of w, w = s o + o (o - 1) / 2, do not depend on the rule. With
@@ -34,9 +65,92 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.hardware import BarrierForm
 from lbopt.model import Trace
-from lbopt.simulator.least_energy import least_joules
-from lbopt.simulator.saturation import arrival_times
 from lbopt.simulator.setting import SimulationSetting, TraceTimes
+
+
+def saturation_rate(trace: Trace, setting: SimulationSetting) -> float:
+    """Return the largest sustainable rate in requests per second, perfectly balanced."""
+    G, B = setting.fleet.num_workers, setting.fleet.slots_per_worker
+    full = np.full(G, B)
+    experts = None if trace.experts is None else np.full(G, trace.experts.expected_in_use(B))
+    seconds = setting.form_for(trace).seconds(np.full(G, B * trace.mean_resident_tokens), full, experts)
+    return float(setting.fleet.num_slots / (trace.output.mean() * seconds))
+
+
+def arrival_times(trace: Trace, setting: SimulationSetting, load: float | None) -> NDArray[np.float64]:
+    """Return the trace's arrival times in seconds, stretched to `load` times the saturation rate."""
+    if trace.arrival is None:
+        raise InputError(f"trace '{trace.name}' has no arrival times; use a closed loop (--arrivals closed)")
+    times = np.array(trace.arrival, dtype=np.float64)
+    if load is None:
+        return times
+    span = float(times[-1])
+    if span <= 0:
+        raise InputError(f"trace '{trace.name}' has all its arrivals at one instant; it cannot be scaled to a load")
+    own_rate = (len(trace) - 1) / span
+    return times * (own_rate / (load * saturation_rate(trace, setting)))
+
+
+#: More than what the few roundings of the chord can add, as a share.
+_ROUNDING = 2.0**-40
+
+
+def least_joules(trace: Trace, setting: SimulationSetting, steps: int, seconds: Fraction) -> float:
+    """Return the least energy of a whole run, J, rounded down.
+
+    Parameters
+    ----------
+    trace, setting
+        Requests; fleet, law, power and event order. Workers without detail.
+    steps, seconds
+        Least number of steps, and least seconds of all of them.
+    """
+    power, form, G = setting.power, setting.form_for(trace), setting.fleet.num_workers
+    rise = power.peak_watts - power.idle_watts
+    idle = Fraction(power.idle_watts) * G * seconds
+    if power.reading == "mfu":
+        return float(idle) * (1 - _ROUNDING)
+    prompt, output = (np.array(lengths, dtype=object) for lengths in (trace.prompt, trace.output))
+    at_barrier = setting.event_order == "theory"
+    first = 0 if at_barrier else 1  # age at which a request is read for the first time
+    work = int((prompt * (output - first) + output * (output - 1) // 2).sum())
+    read = output - (prompt == 0).astype(int) if at_barrier else output - 1  # steps that read a load of the request
+    with_load = max(int(read.max()), -(-int(read.sum()) // setting.num_slots))
+    C, t = Fraction(form.fixed), Fraction(form.per_token)
+    c = C if at_barrier else C - t * setting.fleet.slots_per_worker
+    apart = idle + Fraction(rise) * C * with_load
+    if c < 0:
+        return float(apart) * (1 - _ROUNDING)
+    apart = max(apart, idle + Fraction(rise) * (t * work + c * with_load))
+    largest = int(np.sort(prompt + output - 1)[::-1][: setting.num_slots].sum())
+    together = _along_the_chord(steps, work, largest, float(c), float(t), power.idle_watts * G, rise, G)
+    return max(float(apart), together) * (1 - _ROUNDING)
+
+
+def _along_the_chord(
+    steps: int, work: int, largest: int, fixed: float, per_token: float, idle: float, rise: float, workers: int
+) -> float:
+    """Return K f(0) + W (f(S_max) - f(0)) / S_max, J.
+
+    Parameters
+    ----------
+    steps, work, largest
+        K, W and S_max.
+    fixed, per_token
+        Least seconds of a step, and for each token of the heaviest load.
+    idle, rise
+        W, of the whole idle fleet; from idle to peak of one worker.
+    workers
+        G.
+    """
+    if largest == 0:
+        return steps * idle * fixed
+    waits, works = idle * per_token * largest, rise * fixed  # a step costs waits / x + works x, x from 1 to G
+    best = math.sqrt(waits / works) if works > 0 else float(workers)
+    x = min(max(best, 1.0), float(workers))
+    slope = rise * per_token + (waits / x + works * x) / largest
+    return steps * idle * fixed + work * slope
+
 
 #: Requests in a row on one slot that the bound *slot* looks at; where slots run many more, *shared* is near.
 _MOST_IN_A_ROW = 8

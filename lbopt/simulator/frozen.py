@@ -1,12 +1,18 @@
-"""Who runs and who waits in a frozen state, one by one, and the truth of how long they will run.
+"""States frozen out of a run, and what a policy sees of them.
+
+Who runs and who waits in a frozen state, one by one, and the truth of how long they will run.
 
 The truth is there to be judged by, and for the oracle: a policy is shown `active` alone, and a forecast.
+
+What a policy is shown of a frozen state: its forecast is made there and then, at the present ages.
+
+In a run a forecast may be some tokens old; a frozen state has no past.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +20,11 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem, Trace
 from lbopt.model.integers import integer_array
-from lbopt.policies import ActiveRequests, Observation
+from lbopt.policies import ActiveRequests, Observation, Policy, foresight_of
+from lbopt.predictors import Forecaster, Foresight, Predictor, make_predictor, needs_training
+
+if TYPE_CHECKING:
+    from lbopt.simulator.sampling import SampledState
 
 _COLUMNS = ("worker", "prompt", "generated", "output")
 
@@ -134,3 +144,45 @@ class FrozenRequests:
             observation.sizes,
             output[observation.requests],
         )
+
+
+class FrozenView:
+    """Makes observations of frozen states, and keeps what was trained for them.
+
+    Parameters
+    ----------
+    training
+        Requests for the predictors that learn; None where there are none.
+    """
+
+    def __init__(self, training: Trace | None = None) -> None:
+        self._training = training
+        self._trained: dict[tuple[str, int], Predictor] = {}
+
+    def observe(self, state: SampledState, policy: Policy) -> Observation:
+        """Return what `policy` is shown of `state`."""
+        wanted = foresight_of(policy)
+        if wanted is None:
+            return state.observation
+        requests = state.requests
+        if requests is None:
+            raise InputError(
+                f"policy '{policy.name}' looks ahead, and the state of step {state.step} under {state.behaviour} does "
+                "not list its running requests; sample states with this version, or leave the policy out"
+            )
+        active, seen = requests.active, state.observation
+        forecaster = Forecaster(wanted, self._predictor(wanted, requests.truth), len(requests.truth))
+        forecast = forecaster.forecast(
+            active.requests, active.prompt, active.generated, requests.waiting, requests.waiting_prompt
+        )
+        return replace(seen, requests=requests.waiting, active=active, forecast=forecast)
+
+    def _predictor(self, wanted: Foresight, truth: Trace) -> Predictor:
+        if not needs_training(wanted.predictor):
+            return make_predictor(wanted.predictor, requests=truth, training=None, horizon=wanted.horizon)
+        key = (wanted.predictor, wanted.horizon)
+        if key not in self._trained:
+            self._trained[key] = make_predictor(
+                wanted.predictor, requests=truth, training=self._training, horizon=wanted.horizon
+            )
+        return self._trained[key]

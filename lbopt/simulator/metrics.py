@@ -1,4 +1,8 @@
-"""Metrics of a run over a stated window of steps, with batch-means intervals.
+"""Metrics of a run.
+
+Limits that users of a service are promised, and which requests were served within them.
+
+Metrics of a run over a stated window of steps, with batch-means intervals.
 
 Definitions follow the experiments of the BF-IO paper (eqs. 6 to 10) and its authors' simulator: imbalance,
 spread, idle share and power at the reading point of the event order; throughput = tokens / seconds; TPOT of a request
@@ -27,6 +31,7 @@ from lbopt.statistics import Interval, batch_ratios, interval_around
 
 if TYPE_CHECKING:
     from lbopt.simulator.run import Run
+
 
 NUM_BATCHES = 20
 

@@ -1,4 +1,10 @@
-"""The recorder: takes the loop's rows a few thousand at a time and keeps one line per step.
+"""What is recorded of a run: steps, telemetry, and what happened in it.
+
+What workers in detail did beyond making tokens: pre-emptions, tokens computed twice, memory in use.
+
+How old what routers see is: `Telemetry`, and the text in which users write it.
+
+The recorder: takes the loop's rows a few thousand at a time and keeps one line per step.
 
 Loads of single workers are reduced at once (max, sum, min, power) and kept only on request, so a long run on a wide
 fleet costs bytes per step, not per step and worker.
@@ -6,16 +12,154 @@ fleet costs bytes per step, not per step and worker.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+import math
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.exceptions import InputError
+from lbopt.files import shown
 from lbopt.hardware import StepTime
 from lbopt.hardware.step_time import ExplainedStepTime, kinds_of
+from lbopt.kernels.detail import state as compiled
 from lbopt.kernels.simulation.state import Rows
-from lbopt.simulator.setting import SimulationSetting
+from lbopt.spec import duration, options_of
+
+if TYPE_CHECKING:
+    from lbopt.simulator.setting import SimulationSetting
+
+if TYPE_CHECKING:
+    from lbopt.simulator.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """Counts of a whole run.
+
+    Parameters
+    ----------
+    preemptions
+        Times that a running request had to wait again because memory ran out.
+    recomputed_tokens
+        Tokens that were computed once more, after a pre-emption or after their worker had left.
+    moved_tokens
+        Tokens moved out of memory and into it.
+    returned_requests
+        Requests that workers which left gave back to the router.
+    reused_tokens
+        Tokens of prompts that caches of prefixes saved.
+    pauses
+        Times that a running request was held out of a step.
+    """
+
+    preemptions: int
+    recomputed_tokens: int
+    moved_tokens: int
+    returned_requests: int
+    reused_tokens: int
+    pauses: int
+
+
+def happened_of(detail: compiled.Detail) -> Happened | None:
+    """Return what the loop counted; None without `SimulationSetting.detail`."""
+    if not detail.rules.on:
+        return None
+    tally = detail.tally
+    return Happened(
+        int(tally.preemptions),
+        int(tally.recomputed),
+        int(tally.moved),
+        int(tally.returned),
+        int(tally.reused),
+        int(tally.pauses),
+    )
+
+
+def detail_figures(run: Run) -> dict[str, Any]:
+    """Return the counts of a run in detail and, over all its steps, the rates that tables show."""
+    assert run.happened is not None and run.setting.detail is not None
+    steps, fleet, detail = run.steps, run.setting.fleet, run.setting.detail
+    enforced = detail.preempt != "none" and fleet.kv_capacity is not None
+    blocks = fleet.num_workers * ((fleet.kv_capacity or 0) // detail.block)
+    return asdict(run.happened) | {
+        "computed_tokens": int(steps["computed"].sum()),
+        "memory_share": float(steps["blocks"].mean() / blocks) if enforced else None,
+        "tokens_per_turn": float(steps["made"].sum() / steps["active"].sum()),
+    }
+
+
+#: What a front end adds to the last report by itself.
+OWN = ("optimistic", "none")
+
+#: Reports at most this often, s, unless they come with every step; a run would be all reports.
+_OFTEN = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """Routers see the last report of each worker, and what they sent it since.
+
+    Parameters
+    ----------
+    period
+        Seconds between reports of a worker; 0 = a report before every decision.
+    own
+        "optimistic": a front end adds what it sends to a worker until the next report of it; "none": it does not.
+    jitter
+        Each period is longer or shorter by up to this share, evenly distributed; 0 to 1.
+    lost
+        Chance that a report does not arrive; 0 to below 1.
+    front_ends
+        Routers that do not see what the others send: request i comes in through front end i mod C.
+    """
+
+    period: float = 0.1
+    own: str = "optimistic"
+    jitter: float = 0.0
+    lost: float = 0.0
+    front_ends: int = 1
+
+    def __post_init__(self) -> None:
+        if not (self.period == 0 or _OFTEN <= self.period < math.inf):
+            raise InputError(f"telemetry: period is {self.period:g} s; expected 0 (every decision) or 0.001 s and more")
+        if self.own not in OWN:
+            raise InputError(f"telemetry: own is {shown(self.own)}; expected {' or '.join(OWN)}")
+        if not 0 <= self.jitter <= 1:
+            raise InputError(f"telemetry: jitter is {self.jitter:g}; expected a share of the period from 0 to 1")
+        if not 0 <= self.lost < 1:
+            raise InputError(f"telemetry: lost is {self.lost:g}; expected a chance from 0 to below 1")
+        if not 1 <= self.front_ends <= 10_000:
+            raise InputError(f"telemetry: front_ends is {self.front_ends}; expected 1 to 10,000 routers")
+
+    def describe(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+def make_telemetry(text: str) -> Telemetry:
+    """Read ``period=100ms,own=none,jitter=0.1,lost=0.01,front_ends=4``; what is left out is the default.
+
+    Raises
+    ------
+    InputError
+        If an option or a value is unknown.
+
+    Examples
+    --------
+    >>> from lbopt.simulator import make_telemetry
+    >>> make_telemetry("period=20ms,front_ends=4").period
+    0.02
+    """
+
+    def built(
+        period: str = "100ms", own: str = "optimistic", jitter: float = 0.0, lost: float = 0.0, front_ends: int = 1
+    ) -> Telemetry:
+        return Telemetry(duration("telemetry: period", period), own, jitter, lost, front_ends)
+
+    return built(**options_of("setting", "telemetry", text, built))
+
 
 #: Further columns of runs in detail (`SimulationSetting.detail`).
 DETAIL_COLUMNS: dict[str, str] = {

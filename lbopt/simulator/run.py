@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from lbopt.display import Displayed
 from lbopt.hardware.step_time import KINDS
 from lbopt.model import Trace
-from lbopt.policies.ledger import STANDINGS, Ledger
-from lbopt.simulator.happened import Happened
+from lbopt.policies.policy import STANDINGS, Ledger
 from lbopt.simulator.metrics import Metrics, Window, default_window, measure
-from lbopt.simulator.recorder import DETAIL_COLUMNS, STEP_COLUMNS
+from lbopt.simulator.recorder import DETAIL_COLUMNS, STEP_COLUMNS, Happened
 from lbopt.simulator.setting import SimulationSetting
 
 if TYPE_CHECKING:

@@ -29,15 +29,13 @@ from lbopt.kernels.simulation.state import (
 )
 from lbopt.model import Trace
 from lbopt.policies import DecidingPolicy, Observation, Policy, foresight_of, make_policy
-from lbopt.policies.ledger import Ledger
+from lbopt.policies.policy import Ledger
 from lbopt.policies.relative_age import RelativeAge
 from lbopt.policies.replay import Replay
 from lbopt.predictors import Forecaster, make_predictor
-from lbopt.simulator.conservation import check
-from lbopt.simulator.happened import happened_of
-from lbopt.simulator.legality import bound_worker, refuse_blind, refuse_infeasible
+from lbopt.simulator.conservation import bound_worker, check, refuse_blind, refuse_infeasible
 from lbopt.simulator.observer import Observer
-from lbopt.simulator.recorder import Recorder
+from lbopt.simulator.recorder import Recorder, happened_of
 from lbopt.simulator.run import Run
 from lbopt.simulator.setting import SimulationSetting
 from lbopt.simulator.state import fresh_rows, fresh_state, requests_of, setting_of

@@ -1,4 +1,9 @@
-"""Fresh arrays for a run: the truth, the rules and the state of the compiled loop. The only mutable noun in lbopt."""
+"""The state of a simulated fleet, and the experts that its requests use.
+
+What the compiled loop needs to know of experts: who uses which, and which worker a request would rather go to.
+
+Fresh arrays for a run: the truth, the rules and the state of the compiled loop. The only mutable noun in lbopt.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +16,44 @@ from lbopt.kernels.routing.codes import EXTERNAL, FIRST_BY_SCORE, KEEPING_BOOKS,
 from lbopt.kernels.routing.state import TURN, parameters_of
 from lbopt.kernels.simulation.sight import AS_QUEUED, AS_TOKENS, NOTHING, OPTIMISTIC, REPORTS, Sight
 from lbopt.kernels.simulation.state import ENDING, PROGRESS, Requests, Rows, Setting, State
-from lbopt.model import Fleet, RequestPrefixes, Trace
+from lbopt.model import Fleet, RequestExperts, RequestPrefixes, Trace
 from lbopt.model.integers import LARGEST_TOTAL
 from lbopt.policies.policy import CompiledPolicy, Policy
-from lbopt.simulator.detail import Detail
-from lbopt.simulator.detail_state import fresh_detail
-from lbopt.simulator.expert_use import preference_of, unused_logs
-from lbopt.simulator.saturation import arrival_times
+from lbopt.simulator.ceiling import arrival_times
+from lbopt.simulator.detail import Detail, fresh_detail
+from lbopt.simulator.recorder import Telemetry
 from lbopt.simulator.setting import ClosedLoop, SimulationSetting
-from lbopt.simulator.telemetry import Telemetry
+
+#: A chance of 1 is taken for this much less: its logarithm has to be finite, and an estimate of 1 is one of nearly 1.
+_SURELY = 2.0**-24
+
+
+def unused_logs(experts: RequestExperts | None) -> NDArray[np.float32]:
+    """Return the log of the chance that a step of a profile does not use an expert, float32 (M, L * E), or (0, 0)."""
+    if experts is None:
+        return np.zeros((0, 0), dtype=np.float32)
+    chance = np.minimum(experts.decode.reshape(len(experts.decode), -1).astype(np.float64), 1 - _SURELY)
+    return np.log1p(-chance).astype(np.float32)
+
+
+def preference_of(policy: Policy, trace: Trace, num_workers: int, training: Trace | None) -> NDArray[np.float64]:
+    """Return what the guide of a policy says of every profile and worker, float64 (M, G); (0, 0) without a guide.
+
+    Parameters
+    ----------
+    policy
+        The rule.
+    trace
+        Requests that are run.
+    num_workers
+        G.
+    training
+        Requests that the guide learns from.
+    """
+    if not isinstance(policy, CompiledPolicy) or policy.guide is None:
+        return np.zeros((0, 0))
+    return np.ascontiguousarray(policy.guide.preferences(trace, num_workers, training), dtype=np.float64)
+
 
 #: The calendar of endings has one entry per possible output length.
 _LONGEST_OUTPUT = 50_000_000

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from lbopt.exceptions import InputError
 from lbopt.instances import Columns, families, open_trace
 from lbopt.model import Trace
-from lbopt.predictors.survival import LEAST_TRAINING
+from lbopt.predictors.rules import LEAST_TRAINING
 from lbopt.studies.configuration import Option, require_kinds
 
 DRAWS = ("auto", "order", "resample")

@@ -12,8 +12,8 @@ from lbopt.exceptions import InputError
 from lbopt.hardware.step_time import StepTimeByUse
 from lbopt.policies import LookingAhead, Policy, foresight_of, look_ahead, make_policy
 from lbopt.simulator import Metrics, Run, ceilings, simulate
-from lbopt.simulator.happened import detail_figures
 from lbopt.simulator.metrics import Window
+from lbopt.simulator.recorder import detail_figures
 from lbopt.studies.configuration import Option, from_plain
 from lbopt.studies.logs import refuse_logs_of_other_requests
 from lbopt.studies.progress import Progress, Silent

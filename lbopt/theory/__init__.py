@@ -14,15 +14,15 @@ from lbopt.lazy_names import lazy_names
 if TYPE_CHECKING:
     from lbopt.theory.claim import Claim as Claim
     from lbopt.theory.finding import Finding as Finding
+    from lbopt.theory.finding import Verdict as Verdict
     from lbopt.theory.ledger import CLAIMS as CLAIMS
     from lbopt.theory.ledger import find_claim as find_claim
-    from lbopt.theory.verdict import Verdict as Verdict
 
 _HOME = {
     "CLAIMS": "lbopt.theory.ledger",
     "Claim": "lbopt.theory.claim",
     "Finding": "lbopt.theory.finding",
-    "Verdict": "lbopt.theory.verdict",
+    "Verdict": "lbopt.theory.finding",
     "find_claim": "lbopt.theory.ledger",
 }
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.theory.finding import Finding
-from lbopt.theory.verdict import Verdict
+from lbopt.theory.finding import Finding, Verdict
 
 Measure = Callable[..., Sequence[Finding]]
 Regime = Mapping[str, Any]

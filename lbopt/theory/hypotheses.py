@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lbopt.exceptions import InputError
-from lbopt.theory.laws.prompt_law import LONGEST
+from lbopt.theory.laws.slot_law import LONGEST
 
 #: Workers, and slots of each: beyond, numbers leave the range of floats or of memory in ways that say less.
 MOST = 10**9

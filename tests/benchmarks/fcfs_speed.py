@@ -14,9 +14,9 @@ import time
 import numpy as np
 
 from lbopt.kernels.sampling.fcfs_chain import begin_slots, run_slots
+from lbopt.theory.chains.batch_means import slot_streams
 from lbopt.theory.chains.fcfs_chain import _CHUNK
-from lbopt.theory.chains.streams import slot_streams
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import PromptLaw
 
 WORKERS, SLOTS, S_MAX = 16, 256, 100
 #: What is asked for, in slot-steps a second, at each probability of an end.

@@ -17,7 +17,7 @@ from lbopt.instances import read_trace
 from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import SimulationSetting, TraceTimes, make_detail, simulate
-from lbopt.simulator.happened import detail_figures
+from lbopt.simulator.recorder import detail_figures
 from lbopt.statistics import over_seeds
 from lbopt.whole_file import write_file
 

@@ -22,7 +22,7 @@ from scipy.stats import binomtest
 from lbopt.cli.console import ProgressBar
 from lbopt.kernels.routing.fast_phi.route import cheapest, overflow_costs
 from lbopt.policies.fast_phi import FastPhi
-from lbopt.policies.quadrature import Quadrature
+from lbopt.policies.projected_fleet import Quadrature
 from lbopt.report.figures import COLOURS
 from lbopt.whole_file import write_file
 from tests.benchmarks.quadrature_states import Floats, Ints, State, busy_observation, drawn, expected_by_fft, seen

@@ -15,7 +15,7 @@ from lbopt.kernels.routing.fast_phi.survival import count_beyond
 from lbopt.model import Fleet, Trace
 from lbopt.policies import ActiveRequests, Observation, make_policy
 from lbopt.predictors import Forecast
-from lbopt.predictors.samples import one_bucket
+from lbopt.predictors.predictor import one_bucket
 from lbopt.simulator import SimulationSetting, simulate
 
 Floats = NDArray[np.float64]

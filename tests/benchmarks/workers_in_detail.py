@@ -15,7 +15,7 @@ from lbopt.instances import read_trace
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.simulator import SimulationSetting, TraceTimes, make_detail, simulate
-from lbopt.simulator.happened import detail_figures
+from lbopt.simulator.recorder import detail_figures
 from lbopt.whole_file import write_file
 
 TRACE = "azure_llm_2023_conv.csv"

@@ -14,8 +14,8 @@ import time
 import pytest
 from cli.terminal import environment
 
+from lbopt.theory.finding import Verdict
 from lbopt.theory.ledger import CLAIMS
-from lbopt.theory.verdict import Verdict
 
 #: Claims that end at once; the last two have counterexamples.
 HANDFUL = ("lemma-8", "berry-esseen-rate:rounds=yes", "fcfs-exact:G=4,p=0.3", "lemma-2-printed", "lemma-1-printed")
@@ -201,15 +201,15 @@ def test_ctrl_c_keeps_what_has_ended(check, here, monkeypatch):
 WATCHED = """
 import sys, time
 from pathlib import Path
-from lbopt.theory.claims import lemma_8
-law, calls = lemma_8.slot_law_at, []
+from lbopt.theory.claims import moments
+law, calls = moments.slot_law_at, []
 def watched(*given):
     calls.append(given)
     if len(calls) == 2 * 41 + 5:
         Path("there").touch()
         time.sleep(60)
     return law(*given)
-lemma_8.slot_law_at = watched
+moments.slot_law_at = watched
 from lbopt.__main__ import main
 main()
 """

@@ -13,8 +13,7 @@ from lbopt.cli.from_config import parameters
 from lbopt.cli.lazy import load
 from lbopt.cli.study import VERBS as STUDY_VERBS
 from lbopt.policies import POLICIES
-from lbopt.policies.describe import describe_policies
-from lbopt.policies.table import ABOUT
+from lbopt.policies.table import ABOUT, describe_policies
 from lbopt.studies.configuration import from_words
 from lbopt.studies.gap import GapConfig
 from lbopt.studies.registry import STUDIES, find_study

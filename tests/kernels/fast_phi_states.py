@@ -5,7 +5,7 @@ from naive.fast_phi import FastPhiOptions, FastPhiState
 
 from lbopt.policies import ActiveRequests, Observation
 from lbopt.predictors import Forecast
-from lbopt.predictors.samples import Samples
+from lbopt.predictors.predictor import Samples
 
 
 def samples_of(everybody, own):

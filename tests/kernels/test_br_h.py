@@ -20,7 +20,7 @@ from lbopt.kernels.routing.weighted_projection import project_weighted
 from lbopt.policies import make_policy
 from lbopt.policies.br_h import weights
 from lbopt.policies.decide import decide
-from lbopt.predictors.samples import buckets_by_key, one_bucket
+from lbopt.predictors.predictor import buckets_by_key, one_bucket
 
 twin = import_module("naive.br_h")  # the name in the package is that of the function
 

@@ -16,8 +16,8 @@ from lbopt.exceptions import InputError
 from lbopt.kernels.routing import iqr as kernel
 from lbopt.kernels.routing.state import parameters_of
 from lbopt.policies import Observation, make_policy
+from lbopt.policies.compiled_rules import PERCENTILES
 from lbopt.policies.decide import decide
-from lbopt.policies.iqr import PERCENTILES
 
 LOADS = st.lists(st.integers(0, 10**6) | st.integers(0, 4), min_size=1, max_size=24)
 

@@ -16,7 +16,7 @@ from naive.pausing import balance as naive_balance
 from lbopt.kernels.pausing.plan import balance, write_difference
 from lbopt.kernels.pausing.state import Pausing
 from lbopt.simulator import Detail
-from lbopt.simulator.detail_state import fresh_pausing
+from lbopt.simulator.detail import fresh_pausing
 
 #: Of each worker the blocks of what runs, and of what waits.
 Blocks = list[tuple[list[int], list[int]]]

@@ -13,7 +13,7 @@ from lbopt.instances.families import generate
 from lbopt.model import Fleet, StepProblem, objective
 from lbopt.policies import Observation, make_policy
 from lbopt.policies.decide import decide
-from lbopt.policies.ledger import STANDINGS
+from lbopt.policies.policy import STANDINGS
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
 from lbopt.solvers import solve
 

@@ -10,7 +10,7 @@ from lbopt.exceptions import InputError
 from lbopt.hardware import AffineStepTime
 from lbopt.model import Fleet, RequestExperts, Trace
 from lbopt.policies import make_policy
-from lbopt.policies.domain import apportioned, block_of_domain
+from lbopt.policies.experts import apportioned, block_of_domain
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
 
 SETTING = SimulationSetting(Fleet(6, 4), ClosedLoop(5), step_time=AffineStepTime(0.01, 1e-5))

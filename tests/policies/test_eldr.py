@@ -14,8 +14,7 @@ from lbopt.locality.routing_table import write_table
 from lbopt.model import Fleet, StepProblem, Trace
 from lbopt.policies import Observation, make_policy
 from lbopt.policies.decide import decide
-from lbopt.policies.eldr import eldr_by
-from lbopt.policies.known_experts import calibration
+from lbopt.policies.experts import calibration, eldr_by
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
 
 SETTING = SimulationSetting(Fleet(3, 4), ClosedLoop(5), step_time=AffineStepTime(0.01, 1e-5))

@@ -15,7 +15,7 @@ from lbopt.model import Fleet, StepProblem, Trace
 from lbopt.policies import DecidingPolicy, Observation, foresight_of, make_policy
 from lbopt.policies.decide import decide
 from lbopt.policies.fast_phi import FastPhi
-from lbopt.policies.quadrature import Quadrature
+from lbopt.policies.projected_fleet import Quadrature
 from lbopt.predictors import Forecast
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate
 

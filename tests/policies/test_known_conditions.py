@@ -16,9 +16,9 @@ from lbopt.exceptions import InfeasibleDecisionError
 from lbopt.instances import generate
 from lbopt.model import Conditions, Fleet, StepProblem, rank
 from lbopt.policies import Memory, Observation, make_policy
+from lbopt.policies.bf_io import paces_of, under_what_is_known
 from lbopt.policies.decide import decide
-from lbopt.policies.known_conditions import paces_of, under_what_is_known
-from lbopt.policies.ledger import STANDINGS
+from lbopt.policies.policy import STANDINGS
 from lbopt.simulator import ClosedLoop, Detail, SimulationSetting, TraceTimes, simulate
 from lbopt.solvers import solve
 from lbopt.solvers.conditions.greedy import greedy_under_conditions

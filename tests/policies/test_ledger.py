@@ -1,6 +1,6 @@
 """The ledger of decisions: columns and counts, from the beginning and from a later decision on."""
 
-from lbopt.policies.ledger import STANDINGS, Ledger
+from lbopt.policies.policy import STANDINGS, Ledger
 
 
 def test_columns_and_counts_by_hand():

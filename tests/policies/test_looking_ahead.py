@@ -9,7 +9,7 @@ from lbopt.exceptions import InputError
 from lbopt.model import Fleet, StepProblem, Trace, objective
 from lbopt.policies import ActiveRequests, Observation, foresight_of, make_policy
 from lbopt.policies.bf_io import WEIGHT_UNIT
-from lbopt.policies.ledger import STANDINGS
+from lbopt.policies.policy import STANDINGS
 from lbopt.policies.projection import Projection
 from lbopt.predictors import Forecast
 from lbopt.simulator import FrozenView, SimulationSetting, sample_states, simulate

@@ -6,7 +6,7 @@ import pytest
 
 from lbopt.exceptions import InputError
 from lbopt.policies import POLICIES, make_policy
-from lbopt.policies.published import PUBLISHED
+from lbopt.policies.table import PUBLISHED
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -10,8 +10,8 @@ from predictors.asking import trace_of
 
 from lbopt.exceptions import InputError
 from lbopt.predictors import Forecaster, Foresight
-from lbopt.predictors.forecast import Forecast
-from lbopt.predictors.survival import Survival
+from lbopt.predictors.predictor import Forecast
+from lbopt.predictors.rules import Survival
 
 NOBODY = np.empty(0, dtype=np.int64)
 

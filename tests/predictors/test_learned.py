@@ -13,8 +13,7 @@ from predictors.asking import answer, trace_of
 from lbopt.exceptions import InputError
 from lbopt.predictors import LearningPredictor, walk
 from lbopt.predictors.learned import FEATURES, Learned
-from lbopt.predictors.recent import NAMES, SMOOTHING, WINDOW, Recent, recent_before
-from lbopt.predictors.walk import MOST_ROWS
+from lbopt.predictors.rules import MOST_ROWS, NAMES, SMOOTHING, WINDOW, Recent, recent_before
 
 pytest.importorskip("sklearn")
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from predictors.asking import answer, trace_of
 
 from lbopt.exceptions import InputError
-from lbopt.predictors.oracle import Oracle
+from lbopt.predictors.rules import Oracle
 
 OUTPUTS = [5, 17, 40, 40, 41, 80, 200, 1000] * 20
 

@@ -9,8 +9,7 @@ from predictors.asking import answer, expected_within, trace_of
 
 from lbopt.exceptions import InputError
 from lbopt.predictors import SamplePredictor, make_predictor
-from lbopt.predictors.memorised import Memorised
-from lbopt.predictors.survival import Survival
+from lbopt.predictors.rules import Memorised, Survival
 
 E7 = (10, 20, 30, 40, 50, 100, 200, 300)
 OUTPUTS = st.lists(st.integers(1, 60), min_size=2, max_size=30)

@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, simulate_prefill
 from lbopt.theory.laws import waiting as law
-from lbopt.theory.laws.waiting_chains import bounded_wait, many_servers_wait, round_robin_wait
+from lbopt.theory.laws.waiting import bounded_wait, many_servers_wait, round_robin_wait
 
 INSTANCES = (1, 2, 4, 8, 10, 16, 32)
 LOADS = (0.05, 0.5, 2.0, 8.0)
@@ -77,7 +77,7 @@ def _points():
         yield Point(
             "spacing, latency T/4", "staggered", N, 8.0, at_scheduler + 0.25, rules=with_latency, slow=N not in (1, 10)
         )
-        tick = law.tick_wait_with_latency(N, 0.25)[1]
+        tick = law.tick_wait(N, 1.25) + 0.25
         yield Point(
             "tick, latency T/4", "staggered:timer=tick", N, 8.0, tick, rules=with_latency, slow=N not in (1, 10)
         )

@@ -11,7 +11,7 @@ from lbopt.hardware import AffineStepTime
 from lbopt.model import Fleet, RequestPrefixes, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import Detail, Run, SimulationSetting, TraceTimes, simulate
-from lbopt.simulator.happened import Happened
+from lbopt.simulator.recorder import Happened
 
 #: The draws wrap around, of which NumPy warns where they run as plain Python.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")

@@ -13,8 +13,8 @@ from lbopt.kernels.simulation.experts import count_experts, join_experts, leave_
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, simulate
-from lbopt.simulator.expert_use import unused_logs
-from lbopt.simulator.saturation import saturation_rate
+from lbopt.simulator.ceiling import saturation_rate
+from lbopt.simulator.state import unused_logs
 
 LAW = ExpertStepTime(0.01, 0.001, 1e-5, 2e-4, 3e-4, 5, 6, 2)
 

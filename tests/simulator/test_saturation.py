@@ -8,7 +8,7 @@ from lbopt.exceptions import InputError
 from lbopt.hardware import AffineStepTime
 from lbopt.model import Fleet, Trace
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, Window
-from lbopt.simulator.saturation import arrival_times, saturation_rate
+from lbopt.simulator.ceiling import arrival_times, saturation_rate
 
 
 def test_the_rate_by_hand():

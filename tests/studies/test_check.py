@@ -10,9 +10,8 @@ import pytest
 from lbopt.exceptions import InputError
 from lbopt.studies.check import CheckConfig, CheckOutcome, ClaimOutcome, run_check
 from lbopt.studies.check.config import Chosen
-from lbopt.theory.finding import Finding
+from lbopt.theory.finding import Finding, Verdict
 from lbopt.theory.ledger import CLAIMS
-from lbopt.theory.verdict import Verdict
 
 #: Claims that are computed in an instant.
 QUICK = ("lemma-8", "berry-esseen-rate:rounds=yes")

@@ -15,8 +15,7 @@ from lbopt.studies.scaling import ScalingConfig, cell, run_scaling
 from lbopt.studies.scaling.cell import REPLETE, FleetTheory, requests_of, steps_of
 from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps
 from lbopt.theory.laws.load_law import load_law
-from lbopt.theory.laws.prompt_law import PromptLaw
-from lbopt.theory.laws.slot_law import slot_law
+from lbopt.theory.laws.slot_law import PromptLaw, slot_law
 
 SMALL: dict[str, Any] = {"workers": (2, 3), "slots": (2, 4), "p": 0.4, "s_max": 4, "policies": ("fcfs", "br-0")}
 

@@ -16,12 +16,12 @@ from lbopt.hardware import AffineStepTime
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
-from lbopt.theory.chains.adversarial_traces import burst, level_rule, shortest_queue, strict
-from lbopt.theory.claims import adversaries
+from lbopt.theory.chains.adversaries import burst, level_rule, shortest_queue, strict
+from lbopt.theory.claims import online
+from lbopt.theory.finding import Verdict
 from lbopt.theory.ledger import CLAIMS
-from lbopt.theory.verdict import Verdict
 
-NAMES = [claim.name for claim in adversaries.CLAIMS]
+NAMES = [claim.name for claim in online._OF_COUNTING]
 
 
 @pytest.mark.jit
@@ -96,27 +96,27 @@ def test_round_robin_on_two_workers_by_hand() -> None:
 @pytest.mark.jit
 @pytest.mark.parametrize("name", NAMES)
 def test_the_level_rule_in_its_place_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adversaries, "shortest_queue", lambda ties, seed: level_rule(8, 100_000))
-    monkeypatch.setattr(adversaries, "make_policy", lambda spec: level_rule(8, 100_000))
+    monkeypatch.setattr(online, "shortest_queue", lambda ties, seed: level_rule(8, 100_000))
+    monkeypatch.setattr(online, "make_policy", lambda spec: level_rule(8, 100_000))
     assert verdict_of(CLAIMS[name], [{}]) == Verdict.REFUTED
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("name", ["jsq-adversary", "round-robin-adversary"])
 def test_a_balanced_rule_that_is_not_balanced_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adversaries, "level_rule", lambda G, s_H: make_policy("round-robin"))
+    monkeypatch.setattr(online, "level_rule", lambda G, s_H: make_policy("round-robin"))
     assert verdict_of(CLAIMS[name], [{}]) == Verdict.REFUTED
 
 
 @pytest.mark.jit
 def test_a_trace_without_enough_heavy_requests_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adversaries, "burst", lambda G, n, s_H, steps: burst(G, n - 1, s_H, steps))
+    monkeypatch.setattr(online, "burst", lambda G, n, s_H, steps: burst(G, n - 1, s_H, steps))
     assert verdict_of(CLAIMS["round-robin-adversary"], [{}]) == Verdict.REFUTED
 
 
 @pytest.mark.jit
 def test_ties_in_a_fixed_order_hold_where_random_ones_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adversaries, "shortest_queue", lambda ties, seed: shortest_queue("lowest", seed))
+    monkeypatch.setattr(online, "shortest_queue", lambda ties, seed: shortest_queue("lowest", seed))
     assert verdict_of(CLAIMS["jsq-adversary-random-ties"], [{}]) == Verdict.HOLDS
 
 

@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from lbopt.theory.chains.batch_means import fitted_slope, slope
 from lbopt.theory.claims import fcfs
-from lbopt.theory.finding import Finding
-from lbopt.theory.laws.loglog import fitted_slope, slope
-from lbopt.theory.verdict import Verdict, gravest
+from lbopt.theory.finding import Finding, Verdict, gravest
 
 SLOTS = (16, 64, 256, 1024)
 

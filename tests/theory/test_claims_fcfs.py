@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 from theory.waiting_checks import measured, verdict_of
 
-from lbopt.theory.claims import berry_esseen, fcfs, lemma_8, slot_law
-from lbopt.theory.laws.growth import Growth
+from lbopt.theory.claims import fcfs, moments
+from lbopt.theory.finding import Verdict
 from lbopt.theory.laws.load_law import LoadLaw
-from lbopt.theory.laws.prompt_law import PromptLaw
-from lbopt.theory.laws.slot_law import SlotLaw, slot_law_at
+from lbopt.theory.laws.slot_law import Growth, PromptLaw, SlotLaw, slot_law_at
 from lbopt.theory.ledger import CLAIMS
-from lbopt.theory.verdict import Verdict
 
-MODULES = (fcfs, slot_law, berry_esseen, lemma_8)
+MODULES = (fcfs, moments)
 NAMES = [claim.name for module in MODULES for claim in module.CLAIMS]
 
 
@@ -80,8 +78,8 @@ def test_a_load_law_a_tenth_too_dear_is_caught(name: str, monkeypatch: pytest.Mo
     ("name", "module", "law"),
     [
         ("fcfs-sharp", fcfs, "sharp_imbalance"),
-        ("slot-law", slot_law, "snapshot_variance"),
-        ("lemma-8", lemma_8, "age_third_moment"),
+        ("slot-law", fcfs, "snapshot_variance"),
+        ("lemma-8", moments, "age_third_moment"),
     ],
 )
 def test_a_wrong_constant_is_caught(name: str, module: Any, law: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +146,7 @@ def test_another_growth_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("which", ["age", "prompt", "both"])
 def test_other_slots_are_caught(which: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ages or prompts one too many, or prompts that go with the age."""
-    sampled = slot_law._sampled
+    sampled = fcfs._sampled
 
     def moved(law: PromptLaw, p: float, samples: int, seed: int) -> Any:
         age, came = sampled(law, p, samples, seed)
@@ -161,7 +159,7 @@ def test_other_slots_are_caught(which: str, monkeypatch: pytest.MonkeyPatch) -> 
         came[: samples // 20][order] = np.sort(came[: samples // 20])
         return age, came
 
-    monkeypatch.setattr(slot_law, "_sampled", moved)
+    monkeypatch.setattr(fcfs, "_sampled", moved)
     assert verdict_of(CLAIMS["slot-law"], CLAIMS["slot-law"].quick) is Verdict.REFUTED
 
 
@@ -178,7 +176,7 @@ def test_nearly_certain_ends_leave_one_cell_and_no_test() -> None:
 def test_a_lower_bound_on_the_normal_distance_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fair coin misses the normal law by Phi(1) - 1/2 = 0.341 of its third moment: no constant can be lower."""
     claim = CLAIMS["berry-esseen"]
-    monkeypatch.setattr(berry_esseen, "SHEVTSOVA", 0.34)
+    monkeypatch.setattr(moments, "SHEVTSOVA", 0.34)
     for level in ("quick", "full"):
         assert verdict_of(claim, [one for one in claim.regimes(level) if one["B"] < 64]) is Verdict.REFUTED
 
@@ -204,16 +202,16 @@ def test_growth_that_shrinks_a_spread_is_caught(monkeypatch: pytest.MonkeyPatch)
         found = slot_law_at(*given)
         return SlotLaw(found.probabilities, 2 * found.unit)  # sizes halved
 
-    monkeypatch.setattr(lemma_8, "slot_law_at", squeezed)
+    monkeypatch.setattr(moments, "slot_law_at", squeezed)
     assert verdict_of(CLAIMS["lemma-8"], [{"growth": "0"}]) is Verdict.REFUTED
     assert verdict_of(CLAIMS["lemma-8"], [{"growth": "1/2", "steps": 2}]) is Verdict.REFUTED
 
 
 def test_a_lower_third_moment_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two sizes and a constant growth attain C_3, so a thousandth less is false, and a thousandth more is not sharp."""
-    bound = lemma_8.third_moment_bound
+    bound = moments.third_moment_bound
     for times, verdict in ((1.0, Verdict.HOLDS), (0.999, Verdict.REFUTED), (1.001, Verdict.REFUTED)):
-        monkeypatch.setattr(lemma_8, "third_moment_bound", lambda *given, times=times: times * bound(*given))
+        monkeypatch.setattr(moments, "third_moment_bound", lambda *given, times=times: times * bound(*given))
         assert verdict_of(CLAIMS["lemma-8"], CLAIMS["lemma-8"].quick) is verdict
 
 
@@ -225,11 +223,11 @@ def test_the_third_moment_of_any_prompts_is_below_that_of_two_sizes(growth: str)
         law = PromptLaw((1, 2, 5, 9), tuple(int(weight) for weight in rng.integers(1, 50, 4)))
         found = slot_law_at(law, 0.2, Growth.parse(growth), 60).third_absolute_moment
         most = float(Growth.parse(growth).largest)
-        assert found <= lemma_8.third_moment_bound(law, 0.2, most) * (1 + 1e-9)
+        assert found <= moments.third_moment_bound(law, 0.2, most) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("t", [-3.5, 0.0, 1.0, 2.25, 4.0, 11.5])
 def test_the_third_distance_of_an_age_is_its_sum(t: float) -> None:
     ages = np.arange(400)
     summed = float((0.2 * 0.8**ages) @ np.abs(ages - t) ** 3)
-    assert lemma_8._third_distance(0.2, t) == pytest.approx(summed, rel=1e-9)
+    assert moments._third_distance(0.2, t) == pytest.approx(summed, rel=1e-9)

@@ -11,12 +11,12 @@ import pytest
 from theory.waiting_checks import measured, verdict_of
 
 from lbopt.model import StepProblem
-from lbopt.theory.claims import theorem_1, theorems
+from lbopt.theory.claims import theorems
+from lbopt.theory.finding import Verdict
+from lbopt.theory.laws.gap_bounds import CLEAR, onset
 from lbopt.theory.laws.load_law import LoadLaw
-from lbopt.theory.laws.onset import CLEAR, onset
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import PromptLaw
 from lbopt.theory.ledger import CLAIMS
-from lbopt.theory.verdict import Verdict
 
 #: Regimes inside the onset in which the exact rule leaves something.
 _TWO = {"B": 1024, "pool": "two"}
@@ -35,7 +35,7 @@ def test_a_higher_floor_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) ->
     """How far the floor lies below what is measured: an improvement so many times as large is not there."""
     usual = [one for one in measured(CLAIMS[name], INSIDE[name], 1) if one.relation == "<="][-1]
     room = usual.predicted / usual.measured
-    module = theorem_1 if name == "theorem-1" else theorems
+    module = theorems
     floor = module.improvement_floor
     for times, verdict in ((0.7 * room, Verdict.HOLDS), (2 * room, Verdict.REFUTED)):
         monkeypatch.setattr(module, "improvement_floor", lambda *given, times=times: times * floor(*given))
@@ -88,7 +88,7 @@ def answering(objective: int, bound: int, *, proved: bool) -> Any:
 
 
 def test_a_round_whose_best_placement_is_worse_is_a_refutation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(theorem_1, "solve", answering(100, 100, proved=True))
+    monkeypatch.setattr(theorems, "solve", answering(100, 100, proved=True))
     found = CLAIMS["theorem-1"].measure(rounds=10, seed=1)
     assert found[1].violations == 10
     assert found[1].verdict() is Verdict.REFUTED
@@ -96,14 +96,14 @@ def test_a_round_whose_best_placement_is_worse_is_a_refutation(monkeypatch: pyte
 
 def test_an_open_round_refutes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A placement that nobody proved the best says nothing against a claim about best ones: only its bound is sure."""
-    monkeypatch.setattr(theorem_1, "solve", answering(100, 0, proved=False))
+    monkeypatch.setattr(theorems, "solve", answering(100, 0, proved=False))
     found = CLAIMS["theorem-1"].measure(rounds=10, seed=1)
     assert [one.undecided for one in found] == [0, 10, 10]
     assert verdict_of(CLAIMS["theorem-1"], [{"rounds": 10}]) is Verdict.UNDECIDED
-    monkeypatch.setattr(theorem_1, "solve", answering(100, 90, proved=False))  # the best itself is at least 90
+    monkeypatch.setattr(theorems, "solve", answering(100, 90, proved=False))  # the best itself is at least 90
     assert verdict_of(CLAIMS["theorem-1"], [{"rounds": 10}]) is Verdict.REFUTED
 
-    monkeypatch.setattr(theorem_1, "solve", answering(10, 0, proved=False))  # and at most 10, which is good enough
+    monkeypatch.setattr(theorems, "solve", answering(10, 0, proved=False))  # and at most 10, which is good enough
     found = CLAIMS["theorem-1"].measure(rounds=10, seed=1)
     assert [one.undecided for one in found] == [0, 0, 0]
 

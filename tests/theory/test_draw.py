@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from naive import fcfs_chain as naive
 
 from lbopt.kernels.sampling import draw
-from lbopt.theory.chains.streams import slot_streams
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.chains.batch_means import slot_streams
+from lbopt.theory.laws.slot_law import PromptLaw
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # meant, where not compiled
 

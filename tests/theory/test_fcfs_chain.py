@@ -14,11 +14,9 @@ from naive import fcfs_chain as naive
 from lbopt.exceptions import InputError
 from lbopt.kernels.sampling.fcfs_chain import slot_ages
 from lbopt.theory.chains import fcfs_chain
-from lbopt.theory.chains.batch_means import batch_steps
+from lbopt.theory.chains.batch_means import batch_steps, slot_streams
 from lbopt.theory.chains.fcfs_chain import fcfs_imbalances, mean_fcfs_imbalance, steps_for
-from lbopt.theory.chains.streams import slot_streams
-from lbopt.theory.laws.growth import Growth
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import Growth, PromptLaw
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # meant, where not compiled
 

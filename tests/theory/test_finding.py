@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from lbopt.theory.finding import KINDS, RELATIONS, Finding
-from lbopt.theory.verdict import Verdict, gravest
+from lbopt.theory.finding import KINDS, RELATIONS, Finding, Verdict, gravest
 
 
 def finding(**given: Any) -> Finding:

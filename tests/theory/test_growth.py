@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
-from lbopt.theory.laws.growth import LLM, Growth
+from lbopt.theory.laws.slot_law import LLM, Growth
 
 CYCLES = st.lists(st.fractions(0, 5, max_denominator=12), min_size=1, max_size=6)
 

@@ -7,11 +7,10 @@ import pytest
 from theory.waiting_checks import verdict_of
 
 from lbopt.exceptions import InputError
-from lbopt.theory.claims import leader_drift
-from lbopt.theory.laws.leader_drift import levelled_imbalance
-from lbopt.theory.laws.leader_walk import LeadLaw, lead_law
+from lbopt.theory.claims import spacing
+from lbopt.theory.finding import Verdict
+from lbopt.theory.laws.leader_walk import LeadLaw, lead_law, levelled_imbalance
 from lbopt.theory.ledger import CLAIMS
-from lbopt.theory.verdict import Verdict
 
 CLAIM = CLAIMS["leader-drift"]
 
@@ -74,7 +73,7 @@ def test_a_tenth_less_or_more_is_caught_at_the_quick_level(times: float, monkeyp
         law = lead_law(*fleet)
         return LeadLaw(times * law.mean, law.level, law.prompt)
 
-    monkeypatch.setattr(leader_drift, "lead_law", planted)
+    monkeypatch.setattr(spacing, "lead_law", planted)
     expected = Verdict.HOLDS if times == 1 else Verdict.REFUTED
     assert verdict_of(CLAIM, CLAIM.quick, 3) is expected
 

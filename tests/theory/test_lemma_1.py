@@ -6,10 +6,11 @@ import pytest
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem
 from lbopt.theory.claims import lemma_1
-from lbopt.theory.claims.lemma_1 import STORED, measure_corrected, measure_printed, measure_rounds, wider_than_printed
-from lbopt.theory.steps.sampled_steps import whole_rounds
+from lbopt.theory.claims.lemma_1 import PRINTED, STORED, measure_corrected, measure_printed, round_statements
+from lbopt.theory.finding import Verdict, gravest
+from lbopt.theory.steps.sampled_steps import until, whole_rounds
 from lbopt.theory.steps.small_step import SmallStep
-from lbopt.theory.verdict import Verdict, gravest
+from lbopt.theory.steps.statements import held_against
 
 pytestmark = pytest.mark.jit
 
@@ -23,7 +24,7 @@ def test_the_quick_verdict_is_the_expected_one(claim):
 def test_the_stored_round_has_the_optima_that_it_is_said_to_have():
     best, found = STORED.optima
     assert best == 18
-    assert sorted(STORED.loads(wider_than_printed(STORED)).tolist()) == [2, 20, 20]
+    assert sorted(STORED.loads(PRINTED.denied(STORED)).tolist()) == [2, 20, 20]
     assert {tuple(sorted(loads)) for loads in STORED.loads(found).tolist()} == {(2, 20, 20), (11, 11, 20)}
     assert STORED.loads(STORED.leximax(found)).max() - STORED.loads(STORED.leximax(found)).min() == 9
 
@@ -46,12 +47,12 @@ def test_what_is_found_cannot_be_made_smaller_than_three_workers_of_two_slots():
 @pytest.mark.parametrize("row", [0, 1])
 def test_a_bound_too_small_by_one_is_caught(row):
     rng = np.random.default_rng(0)
-    findings = measure_rounds("", whole_rounds(3, 2, 6), 2_000, 0, rng, slack=-1)
-    assert findings[row].verdict() == Verdict.REFUTED
+    finding = held_against(round_statements(slack=-1)[row], "", until(whole_rounds(3, 2, 6), 2_000, rng))
+    assert finding.verdict() == Verdict.REFUTED
 
 
 def test_a_step_that_is_no_round_is_none_of_the_lemma():
-    assert wider_than_printed(SmallStep((9, 0, 0), (2, 2, 2), (1, 10), (2, 4))) is None
+    assert PRINTED.denied(SmallStep((9, 0, 0), (2, 2, 2), (1, 10), (2, 4))) is None
 
 
 @pytest.mark.parametrize(

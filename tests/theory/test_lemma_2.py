@@ -12,28 +12,26 @@ from naive import theory_lemmas as naive
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem
 from lbopt.solvers import solve
-from lbopt.theory.claims import lemma_2, lemma_2_pools, lemma_2_printed
-from lbopt.theory.claims.lemma_2 import corrected_bound, measure_corrected, measure_steps, sharp_bound
+from lbopt.theory.claims import lemma_2, lemma_2_printed
+from lbopt.theory.claims.lemma_2 import corrected_bound, measure_corrected, sharp_bound
 from lbopt.theory.claims.lemma_2_printed import measure_leximax, measure_printed
-from lbopt.theory.steps.lemma_2_cases import CASES, denies, stubborn_step
+from lbopt.theory.finding import Verdict, gravest
 from lbopt.theory.steps.sampled_steps import (
     StepShape,
     any_overloaded_steps,
     overloaded_steps,
     replete_steps,
     two_plenty_steps,
+    until,
 )
-from lbopt.theory.steps.shrink import shrink
-from lbopt.theory.steps.small_step import SmallStep
-from lbopt.theory.verdict import Verdict, gravest
+from lbopt.theory.steps.small_step import SmallStep, shrink
+from lbopt.theory.steps.statements import CASES, gap_within, held_against, stubborn_step
 
 jit = pytest.mark.jit
 
 
 @jit
-@pytest.mark.parametrize(
-    "claim", (*lemma_2.CLAIMS, *lemma_2_pools.CLAIMS, *lemma_2_printed.CLAIMS), ids=lambda claim: claim.name
-)
+@pytest.mark.parametrize("claim", (*lemma_2.CLAIMS, *lemma_2_printed.CLAIMS), ids=lambda claim: claim.name)
 def test_the_quick_verdict_is_the_expected_one(claim):
     findings = [finding for regime in claim.quick for finding in claim.measure(seed=1, **regime)]
     assert gravest(finding.verdict() for finding in findings) == claim.expected
@@ -43,7 +41,8 @@ def test_the_quick_verdict_is_the_expected_one(claim):
 @pytest.mark.parametrize("bound", [corrected_bound, sharp_bound])
 def test_a_bound_too_small_by_one_is_caught_with_an_example(bound, solved_at_the_terminal):
     draw, rng = replete_steps(StepShape(G=2, c_max=3, s_max=4, classes=2, spread=12)), np.random.default_rng(0)
-    (finding,) = measure_steps("", draw, lambda step: bound(step) - 1, 2_000, rng)
+    said = gap_within(lambda step: bound(step) - 1, attrgetter("is_replete"))
+    finding = held_against(said, "", until(draw, 2_000, rng))
     assert finding.verdict() == Verdict.REFUTED
     problem, loads = solved_at_the_terminal(finding.counterexample)
     step = SmallStep.of(problem.base[:, 0], problem.slots, problem.work[:, 0])
@@ -53,21 +52,22 @@ def test_a_bound_too_small_by_one_is_caught_with_an_example(bound, solved_at_the
 
 @jit
 @pytest.mark.parametrize(
-    ("sampler", "meets", "leximax"),
-    [(two_plenty_steps, "has_two_replete", False), (any_overloaded_steps, "is_overloaded", True)],
+    ("sampler", "meets", "ties"),
+    [(two_plenty_steps, "has_two_replete", "every"), (any_overloaded_steps, "is_overloaded", "leximax")],
 )
-def test_other_pools_meet_their_hypotheses_and_a_bound_too_small_is_caught(sampler, meets, leximax):
+def test_other_pools_meet_their_hypotheses_and_a_bound_too_small_is_caught(sampler, meets, ties):
     shape = StepShape(G=3, c_max=3, s_max=3, classes=3, spread=10)
     meets, draw, rng = attrgetter(meets), sampler(shape), np.random.default_rng(0)
     assert all(meets(draw(rng)) for _ in range(300))
-    (finding,) = measure_steps("", draw, lambda step: corrected_bound(step) - 2, 2_000, rng, meets, leximax=leximax)
+    said = gap_within(lambda step: corrected_bound(step) - 2, meets, ties)
+    finding = held_against(said, "", until(draw, 2_000, rng))
     assert finding.verdict() == Verdict.REFUTED
     problem = StepProblem.from_dict(finding.counterexample["problem"])
     assert meets(SmallStep.of(problem.base[:, 0], problem.slots, problem.work[:, 0]))
 
 
 def test_under_definition_1_one_optimum_is_beyond_the_corrected_bound_and_others_are_not():
-    step = lemma_2_pools.STORED
+    step = lemma_2.STORED
     assert step.is_overloaded
     assert not step.is_replete
     assert corrected_bound(step) == 3 - 2 + (1 - (3 - 2))
@@ -125,7 +125,7 @@ def test_a_stored_step_denies_its_case_by_enumeration(name, step):
         else:
             denied |= gap > max(s, before - c)
     assert denied
-    assert denies(CASES[name], step) is not None
+    assert CASES[name].denied(step) is not None
 
 
 @jit
@@ -168,9 +168,9 @@ def test_what_is_found_opens_in_lbopt_solve(name, solved_at_the_terminal):
 def test_nothing_more_can_be_taken_from_what_was_shrunk():
     case, rng = CASES["tie-break"], np.random.default_rng(4)
     draw = overloaded_steps(StepShape(G=4, c_max=1, s_max=6, classes=3, spread=20))
-    step = next(step for step in iter(lambda: draw(rng), None) if denies(case, step) is not None)
-    smaller, placement = shrink(step, lambda other: denies(case, other))
-    assert shrink(smaller, lambda other: denies(case, other))[0] == smaller
+    step = next(step for step in iter(lambda: draw(rng), None) if case.denied(step) is not None)
+    smaller, placement = shrink(step, case.denied)
+    assert shrink(smaller, case.denied)[0] == smaller
     assert case.excess(smaller, placement[None])[0] > 0
     assert sum(smaller.before) + sum(smaller.requests) <= sum(step.before) + sum(step.requests)
 

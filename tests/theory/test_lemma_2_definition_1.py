@@ -8,42 +8,29 @@ from naive import theory_lemmas as naive
 from naive.objective import imbalance
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.arrays import record
-from lbopt.kernels.sampling import gap_optima as kernels
 from lbopt.studies.check import CheckConfig
-from lbopt.theory.claims.lemma_2_definition_1 import CLAIMS, measure_theorem
+from lbopt.theory.claims.lemma_2 import NAME, STORED, _meets, corrected_bound, measure_theorem
+from lbopt.theory.finding import Verdict, gravest
 from lbopt.theory.ledger import find_claim
-from lbopt.theory.steps.gap_tally import TIES, definition_1_bound, gap_tally, tally_finding
-from lbopt.theory.steps.small_step import SmallStep, combinations_of
-from lbopt.theory.verdict import Verdict, gravest
+from lbopt.theory.steps.sampled_steps import StepShape, any_overloaded_steps, until
+from lbopt.theory.steps.small_step import SmallStep
+from lbopt.theory.steps.statements import TIES, gap_within, held_against, preferred
 
 jit = pytest.mark.jit
 
 
-def by_loops(step, ties, bound):
-    """What `gap_optima` writes, from every placement as multisets of sizes."""
+def by_loops(step, ties):
+    """Loads of the optima that a rule for ties keeps, from every placement as multisets of sizes."""
     best, found = naive.all_optima(step.before, step.free, step.sizes, step.copies)
-    loads = {one: naive.loads_of(step.before, one) for one in found}
+    loads = [naive.loads_of(step.before, one) for one in found]
     keys = {
         "every": lambda one: 0,
-        "leximax": lambda one: sorted(loads[one], reverse=True),
-        "squares": lambda one: sum(load * load for load in loads[one]),
+        "leximax": lambda one: sorted(one, reverse=True),
+        "squares": lambda one: sum(load * load for load in one),
     }
-    least = min(keys[ties](one) for one in found)
-    found = [one for one in found if keys[ties](one) == least]
-    excess = {one: max(loads[one]) - min(loads[one]) - bound for one in found}
-    tight = [one for one in found if excess[one] == 0 and bound >= 1]
-    second = [
-        one
-        for one in tight
-        if any(
-            load == min(loads[one]) and any(size < step.sizes[-1] for size in held)
-            for load, held in zip(loads[one], one, strict=True)
-        )
-    ]
-    assert all(imbalance(loads[one]) == best for one in found)
-    above = sum(value > 0 for value in excess.values())
-    return best, len(found), len(tight), len(second), above, max(excess.values())
+    least = min(map(keys[ties], loads))
+    assert all(imbalance(one) == best for one in loads)
+    return sorted(one for one in loads if keys[ties](one) == least)
 
 
 @st.composite
@@ -54,40 +41,37 @@ def steps(draw):
     return SmallStep.of([load for load, _ in workers], [free for _, free in workers], requests)
 
 
-@given(steps(), st.sampled_from(list(TIES)), st.integers(-1, 4))
+@given(steps(), st.sampled_from(list(TIES)))
 @settings(max_examples=75)
-def test_the_optima_of_a_step_are_those_of_loops(step, ties, bound):
-    before, free = np.array(step.before, np.int64), np.array(step.free, np.int64)
-    sizes, copies = np.array(step.sizes, np.int64), np.array(step.copies, np.int64)
-    pattern, first = combinations_of(len(step.sizes), max(step.free))
-    tally, placed = record(kernels.STEP_TALLY), np.zeros((free.size, sizes.size), np.int64)
-    code = {"every": kernels.EVERY, "leximax": kernels.LEXIMAX, "squares": kernels.SQUARES}[ties]
-    best = kernels.gap_optima(before, free, sizes, copies, pattern, first, bound, code, tally, placed)
-    names = ("optima", "tight", "tight_second", "violations", "largest")
-    assert (best, *(int(tally[name]) for name in names)) == by_loops(step, ties, bound)
-    loads = step.loads(placed)
-    assert loads.max() - loads.min() - bound == tally.largest
-    assert imbalance(loads.tolist()) == best
+def test_the_optima_of_a_step_are_those_of_loops(step, ties):
+    assert sorted(step.loads(preferred(ties)(step)).tolist()) == by_loops(step, ties)
 
 
 @pytest.mark.parametrize("plentiful", [False, True])
 def test_the_steps_that_are_drawn_meet_the_hypotheses(plentiful):
-    seen = set()
-    for seed in range(60):
-        step = gap_tally(3, 0, 3, 4, 3, 5, 1, seed, ties="every", plentiful=plentiful).worst
+    draw = any_overloaded_steps(StepShape(G=3, c_max=3, s_max=4, classes=3, spread=5), 1, plentiful=plentiful)
+    rng = np.random.default_rng(0)
+    seen = [draw(rng) for _ in range(60)]
+    for step in seen:
         assert step.is_overloaded
-        assert step.sizes[-1] == 4
         assert len(step.sizes) == 3
         assert not plentiful or step.copies[-1] >= sum(step.free)
-        assert max(step.free) <= 3
+        assert 1 <= min(step.free) <= max(step.free) <= 3
         assert max(step.before) <= 5
-        seen.add(step)
-    assert len(seen) > 55
+    assert len(set(seen)) > 50
+
+
+def held(shape, optima, seed, *, ties, plentiful, less=0):
+    """The bound less so many tokens against drawn steps."""
+    steps = until(any_overloaded_steps(shape, plentiful=plentiful), optima, np.random.default_rng(seed))
+    said = gap_within(lambda step: corrected_bound(step) - less, _meets(plentiful), ties)
+    return held_against(said, "", steps)
 
 
 @jit
 def test_the_theorem_holds_and_some_of_its_optima_would_refute_one_token_less():
-    findings = [finding for regime in CLAIMS[0].quick for finding in CLAIMS[0].measure(seed=1, **regime)]
+    claim = find_claim(NAME)
+    findings = [finding for regime in claim.quick for finding in claim.measure(seed=1, **regime)]
     assert gravest(finding.verdict() for finding in findings) == Verdict.HOLDS
     assert all(finding.measured == 0 for finding in findings)
 
@@ -95,26 +79,26 @@ def test_the_theorem_holds_and_some_of_its_optima_would_refute_one_token_less():
 @jit
 @pytest.mark.parametrize(("ties", "plentiful"), [("leximax", False), ("squares", False), ("every", True)])
 def test_a_bound_smaller_by_one_token_is_refuted(ties, plentiful, solved_at_the_terminal):
-    given_, options = (4, 0, 2, 3, 3, 4, 5_000, 3), {"ties": ties, "plentiful": plentiful, "less": 1}
-    finding = tally_finding("", "(i)", gap_tally(*given_, **options), **options)
+    shape = StepShape(G=4, c_max=2, s_max=3, classes=3, spread=4)
+    finding = held(shape, 5_000, 3, ties=ties, plentiful=plentiful, less=1)
     assert finding.verdict() == Verdict.REFUTED
     assert finding.measured == 1
     problem, loads = solved_at_the_terminal(finding.counterexample)
     step = SmallStep.of(problem.base[:, 0], problem.slots, problem.work[:, 0])
     assert step.is_overloaded
     assert not plentiful or step.copies[-1] >= sum(step.free)
-    assert loads.max() - loads.min() == definition_1_bound(step)
+    assert loads.max() - loads.min() == corrected_bound(step)
 
 
 @jit
 def test_part_two_without_its_hypothesis_is_refuted(solved_at_the_terminal):
-    options = {"ties": "every", "plentiful": False}
-    finding = tally_finding("", "(ii)", gap_tally(6, 0, 2, 3, 3, 8, 200_000, 1, **options), **options)
+    step, said = STORED, gap_within(corrected_bound, _meets(False))
+    finding = held_against(said, "", [step])
     assert finding.verdict() == Verdict.REFUTED
     problem, loads = solved_at_the_terminal(finding.counterexample)
     step = SmallStep.of(problem.base[:, 0], problem.slots, problem.work[:, 0])
     assert step.copies[-1] < sum(step.free)
-    assert loads.max() - loads.min() > definition_1_bound(step)
+    assert loads.max() - loads.min() > corrected_bound(step)
 
 
 def test_the_old_name_finds_the_theorem_in_commands_and_stored_configurations():

@@ -18,16 +18,16 @@ from lbopt.theory.claims.lemma_2_steps import (
     missing_probability,
     sharp_bounds,
 )
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.finding import Verdict, gravest
+from lbopt.theory.laws.slot_law import PromptLaw
 from lbopt.theory.steps.small_step import SmallStep
-from lbopt.theory.verdict import Verdict, gravest
 
 jit = pytest.mark.jit
 quiet = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
 
 @jit
-@pytest.mark.parametrize("claim", lemma_2_steps.CLAIMS, ids=lambda claim: claim.name)
+@pytest.mark.parametrize("claim", lemma_2_steps._OF_STEPS, ids=lambda claim: claim.name)
 def test_the_quick_verdict_is_the_expected_one(claim):
     findings = [finding for regime in claim.quick for finding in claim.measure(seed=1, **regime)]
     share = sum(finding.is_sampled for finding in findings)

@@ -11,9 +11,9 @@ from lbopt.theory.chains.batch_means import batch_steps
 from lbopt.theory.chains.replete import run_replete
 from lbopt.theory.claims import lemma_3
 from lbopt.theory.claims.lemma_3 import measure_size, measure_tail, size_rows, tail_rows
-from lbopt.theory.laws.normal_range import range_deviation
-from lbopt.theory.laws.prompt_law import PromptLaw
-from lbopt.theory.verdict import Verdict, gravest
+from lbopt.theory.finding import Verdict, gravest
+from lbopt.theory.laws.normal_maximum import range_deviation
+from lbopt.theory.laws.slot_law import PromptLaw
 
 jit = pytest.mark.jit
 

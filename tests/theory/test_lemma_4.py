@@ -20,9 +20,9 @@ from lbopt.theory.claims.lemma_4 import (
     measure_printed,
     printed_rows,
 )
+from lbopt.theory.finding import Verdict, gravest
 from lbopt.theory.laws.gap_bounds import deviation, gap_bound, irregular, least_bound, noise, usual_bound
-from lbopt.theory.laws.prompt_law import PromptLaw
-from lbopt.theory.verdict import Verdict, gravest
+from lbopt.theory.laws.slot_law import PromptLaw
 
 jit = pytest.mark.jit
 TWO = PromptLaw.two_sizes(4)

@@ -18,8 +18,7 @@ from scipy import fft, special
 
 from lbopt.exceptions import InputError
 from lbopt.theory.laws.load_law import LoadLaw, _window, load_law
-from lbopt.theory.laws.prompt_law import PromptLaw
-from lbopt.theory.laws.slot_law import SlotLaw, prompt_slot_law, slot_law
+from lbopt.theory.laws.slot_law import PromptLaw, SlotLaw, prompt_slot_law, slot_law
 
 #: The accuracy that `lbopt.theory.laws.load_law` promises, up to 4096 workers and for a million.
 PROMISED, PROMISED_FOR_A_MILLION = 1e-9, 3e-7

@@ -7,12 +7,10 @@ import math
 import pytest
 
 from lbopt.exceptions import InputError
-from lbopt.theory.claims.berry_esseen import SHEVTSOVA
+from lbopt.theory.claims.moments import SHEVTSOVA
 from lbopt.theory.laws.load_law import load_law
-from lbopt.theory.laws.maximum_floor import maximum_floor
-from lbopt.theory.laws.normal_maximum import expected_maximum
-from lbopt.theory.laws.prompt_law import PromptLaw
-from lbopt.theory.laws.slot_law import slot_law
+from lbopt.theory.laws.normal_maximum import expected_maximum, maximum_floor
+from lbopt.theory.laws.slot_law import PromptLaw, slot_law
 
 FLEETS = [(2, 4096, 0.2, 8), (8, 1024, 0.5, 4), (16, 256, 0.2, 8), (64, 4096, 0.5, 8), (256, 16, 0.02, 100)]
 

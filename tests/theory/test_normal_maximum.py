@@ -10,7 +10,7 @@ import pytest
 from scipy import special
 
 from lbopt.exceptions import InputError
-from lbopt.theory.laws.fcfs_imbalance import improvement_floor, leading_imbalance, sharp_imbalance, skewness_term
+from lbopt.theory.laws.load_law import improvement_floor, leading_imbalance, sharp_imbalance, skewness_term
 from lbopt.theory.laws.normal_maximum import expected_maximum, expected_squared_maximum
 
 #: G, e_G and E[Z^2] - 1 as tabled with the sharp form.

@@ -14,12 +14,12 @@ from lbopt.hindsight.timetable import Timetable, first_come
 from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
-from lbopt.theory.chains import online_adversaries as chains
+from lbopt.theory.chains import adversaries as chains
 from lbopt.theory.claims import online
+from lbopt.theory.finding import Verdict
 from lbopt.theory.ledger import CLAIMS
-from lbopt.theory.verdict import Verdict
 
-NAMES = [claim.name for claim in online.CLAIMS]
+NAMES = [claim.name for claim in online._OF_LENGTHS]
 FLEETS = [(2, 1), (2, 3), (3, 2), (4, 2)]
 
 

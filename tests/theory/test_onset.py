@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from lbopt.theory.chains.replete import run_replete
-from lbopt.theory.laws.leader_drift import levelled_imbalance, levelled_range, step_noise
+from lbopt.theory.laws.gap_bounds import CLEAR, onset, outside_onset
+from lbopt.theory.laws.leader_walk import levelled_imbalance, levelled_range, step_noise
 from lbopt.theory.laws.normal_maximum import expected_maximum
-from lbopt.theory.laws.onset import CLEAR, onset, outside_onset
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import PromptLaw
 
 
 @pytest.mark.parametrize(("p", "noted"), [(0.5, 53), (0.2, 280), (0.1, 1.4e3), (0.02, 1.1e5)])

@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbopt.theory.finding import Finding
-from lbopt.theory.plant import smallest_exponent, smallest_plant
-from lbopt.theory.verdict import Verdict, gravest
+from lbopt.theory.finding import Finding, Verdict, gravest, smallest_exponent, smallest_plant
 
 
 def finding(**given: Any) -> Finding:

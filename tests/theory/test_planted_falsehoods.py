@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 
 from lbopt.theory.claims import lemma_2, lemma_3, spacing
-from lbopt.theory.claims.lemma_1 import measure_rounds
-from lbopt.theory.finding import Finding
+from lbopt.theory.claims.lemma_1 import round_statements
+from lbopt.theory.finding import Finding, Verdict, smallest_exponent
 from lbopt.theory.ledger import CLAIMS
-from lbopt.theory.plant import smallest_exponent
-from lbopt.theory.steps.sampled_steps import whole_rounds
-from lbopt.theory.verdict import Verdict
+from lbopt.theory.steps.sampled_steps import until, whole_rounds
+from lbopt.theory.steps.statements import held_against
 
 pytestmark = pytest.mark.jit
 
@@ -125,7 +124,8 @@ def test_a_smaller_gap_of_a_round_is_refuted(factor: float) -> None:
     import numpy as np
 
     assert 5 / factor <= 4
-    rows = measure_rounds("", whole_rounds(3, 3, 6), 3_000, 0, np.random.default_rng(2), slack=-1)
+    steps = list(until(whole_rounds(3, 3, 6), 3_000, np.random.default_rng(2)))
+    rows = [held_against(statement, "", steps) for statement in round_statements(slack=-1)]
     assert [row.verdict() for row in rows] == [Verdict.REFUTED] * 2
 
 
@@ -134,7 +134,7 @@ def test_a_smaller_gap_of_a_step_is_refuted(name: str, monkeypatch: pytest.Monke
     bound = {"lemma-2": "corrected_bound", "lemma-2-sharp": "sharp_bound"}[name]
     usual: Callable[..., int] = getattr(lemma_2, bound)
     monkeypatch.setattr(lemma_2, bound, lambda step: int(usual(step) / 1.25))
-    row, *_ = CLAIMS[name].measure(**regime_of(name, "quick", {"G": 4}), seed=3)
+    row, *_ = CLAIMS[name].measure(G=4, c_max=3, s_max=4, spread=10, seed=3)
     assert row.verdict() is Verdict.REFUTED
 
 

@@ -10,7 +10,7 @@ import pytest
 from lbopt.exceptions import InputError
 from lbopt.theory.chains.batch_means import burn_in_steps
 from lbopt.theory.chains.pooled_chain import BURST_STEPS, best_placement, first_come, run_pooled
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import PromptLaw
 
 LAW = PromptLaw.uniform(3)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import PromptLaw
 
 LAWS = st.builds(
     lambda weights: PromptLaw(tuple(sorted(weights)), tuple(weights[length] for length in sorted(weights))),

@@ -11,9 +11,9 @@ from naive import theory_lemmas as naive
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem
 from lbopt.solvers import solve
+from lbopt.theory.chains.batch_means import slot_streams
 from lbopt.theory.chains.replete import COMPOSITIONS, PEAKS, level, run_replete
-from lbopt.theory.chains.streams import slot_streams
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import PromptLaw
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 

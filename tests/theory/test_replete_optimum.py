@@ -3,15 +3,15 @@
 import pytest
 
 from lbopt.exceptions import InputError
-from lbopt.theory.claims import replete_optimum
-from lbopt.theory.claims.replete_optimum import measure
-from lbopt.theory.verdict import Verdict, gravest
+from lbopt.theory.claims import lemma_2_steps
+from lbopt.theory.claims.lemma_2_steps import measure_optimum as measure
+from lbopt.theory.finding import Verdict, gravest
 
 jit = pytest.mark.jit
 
 
 @jit
-@pytest.mark.parametrize("claim", replete_optimum.CLAIMS, ids=lambda claim: claim.name)
+@pytest.mark.parametrize("claim", lemma_2_steps._CLOSED_FORM, ids=lambda claim: claim.name)
 def test_the_quick_verdict_is_the_expected_one(claim):
     findings = [finding for regime in claim.quick for finding in claim.measure(seed=1, **regime)]
     assert gravest(finding.verdict() for finding in findings) == claim.expected
@@ -21,7 +21,7 @@ def test_the_quick_verdict_is_the_expected_one(claim):
 @jit
 @pytest.mark.parametrize("wrong", ["cost", "loads"])
 def test_a_closed_form_that_misses_by_one_is_caught(monkeypatch, wrong):
-    true = replete_optimum.level
+    true = lemma_2_steps.level
 
     def missing(*args, **options):
         cost, loads = true(*args, **options)
@@ -30,7 +30,7 @@ def test_a_closed_form_that_misses_by_one_is_caught(monkeypatch, wrong):
         loads[0] += 1
         return cost, loads
 
-    monkeypatch.setattr(replete_optimum, "level", missing)
+    monkeypatch.setattr(lemma_2_steps, "level", missing)
     assert {finding.verdict() for finding in measure(steps=5, seed=0)} == {Verdict.REFUTED}
 
 

@@ -11,14 +11,13 @@ import pytest
 from naive import theory_lemmas as naive
 
 from lbopt.exceptions import InputError
-from lbopt.theory.chains.batch_means import burn_in_steps
+from lbopt.theory.chains.batch_means import burn_in_steps, slot_streams
+from lbopt.theory.chains.fcfs_chain import least_imbalance, residues_of_steps
 from lbopt.theory.chains.replete import run_replete
-from lbopt.theory.chains.slot_ages import least_imbalance, residues_of_steps
-from lbopt.theory.chains.streams import slot_streams
 from lbopt.theory.claims.pools import sizes_law
 from lbopt.theory.claims.spacing import CLAIMS, measure_floor, measure_law, measure_rate
-from lbopt.theory.laws.growth import LLM, Growth
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.finding import Verdict, gravest, smallest_plant
+from lbopt.theory.laws.slot_law import LLM, Growth, PromptLaw
 from lbopt.theory.laws.spacing import (
     characters,
     kappa,
@@ -28,8 +27,6 @@ from lbopt.theory.laws.spacing import (
     slowest_character,
     spacing_floor,
 )
-from lbopt.theory.plant import smallest_plant
-from lbopt.theory.verdict import Verdict, gravest
 
 jit = pytest.mark.jit
 

@@ -11,10 +11,8 @@ from theory.waiting_checks import verdict_of
 
 from lbopt.exceptions import InputError
 from lbopt.theory.claims import binding, stale
-from lbopt.theory.finding import Finding
+from lbopt.theory.finding import Finding, Verdict, smallest_plant
 from lbopt.theory.ledger import CLAIMS
-from lbopt.theory.plant import smallest_plant
-from lbopt.theory.verdict import Verdict
 
 NAMES = [claim.name for module in (stale, binding) for claim in module.CLAIMS]
 

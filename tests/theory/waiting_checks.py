@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding
-from lbopt.theory.verdict import Verdict, gravest
+from lbopt.theory.finding import Finding, Verdict, gravest
 
 
 def measured(claim: Claim, regimes: Sequence[Mapping[str, Any]], seed: int) -> list[Finding]:

@@ -8,9 +8,7 @@ from typing import Any
 from lbopt.display import Displayed
 from lbopt.studies.check.config import CheckConfig, Chosen
 from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding
-from lbopt.theory.plant import Plant, smallest_exponent, smallest_plant
-from lbopt.theory.verdict import Verdict, gravest
+from lbopt.theory.finding import Finding, Plant, Verdict, gravest, smallest_exponent, smallest_plant
 
 
 @dataclass(frozen=True, slots=True)

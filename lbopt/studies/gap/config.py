@@ -9,7 +9,7 @@ from lbopt.exceptions import InputError
 from lbopt.policies import Policy, look_ahead, make_policy
 from lbopt.policies.decide import refuse_unknowing
 from lbopt.predictors import check_predictor
-from lbopt.predictors.foresight import LONGEST_HORIZON
+from lbopt.predictors.predictor import LONGEST_HORIZON
 from lbopt.simulator import NEW
 from lbopt.solvers import check_solver
 from lbopt.solvers.arguments import check_stops

@@ -32,8 +32,7 @@ from lbopt.locality import (
 )
 from lbopt.model import Fleet, RequestExperts, Trace
 from lbopt.policies import Policy, make_policy
-from lbopt.policies.eldr import eldr_by
-from lbopt.policies.known_experts import calibration
+from lbopt.policies.experts import calibration, eldr_by
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate, simulate_decoders
 from lbopt.studies.locality.laws import behind_prefill, law_of
 from lbopt.studies.locality.plan import RATE, WORKERS, PlannedRun

@@ -48,7 +48,7 @@ class MispredictionConfig(Configuration):
     """Configuration of a misprediction study.
 
     States come from the first seed. Of a file, the first fifth is kept for learning where it does not say otherwise.
-    `noise`, `bias` and `shuffled` are the errors of the oracle, one row each, see `lbopt.predictors.oracle`.
+    `noise`, `bias` and `shuffled` are the errors of the oracle, one row each, see `lbopt.predictors.rules`.
     """
 
     what = "wrong forecasts"

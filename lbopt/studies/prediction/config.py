@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from lbopt.exceptions import InputError
 from lbopt.files import repeated
 from lbopt.predictors import check_predictor
-from lbopt.predictors.foresight import LONGEST_HORIZON
+from lbopt.predictors.predictor import LONGEST_HORIZON
 from lbopt.studies.configuration import Option, Without, from_plain
 from lbopt.studies.requests import RequestSource
 

@@ -16,12 +16,10 @@ from lbopt.simulator import ClosedLoop, Run, SimulationSetting, simulate
 from lbopt.studies.grid import Row
 from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps, means_of_batches
 from lbopt.theory.chains.replete import run_replete
-from lbopt.theory.laws.fcfs_imbalance import improvement_floor
-from lbopt.theory.laws.leader_drift import levelled_imbalance
-from lbopt.theory.laws.load_law import load_law
-from lbopt.theory.laws.onset import onset
-from lbopt.theory.laws.prompt_law import PromptLaw
-from lbopt.theory.laws.slot_law import slot_law
+from lbopt.theory.laws.gap_bounds import onset
+from lbopt.theory.laws.leader_walk import levelled_imbalance
+from lbopt.theory.laws.load_law import improvement_floor, load_law
+from lbopt.theory.laws.slot_law import PromptLaw, slot_law
 
 #: The exact rule with a pool that never lacks a size, run by the theory's chain and not by the simulator.
 REPLETE = "bf-io-replete"
@@ -95,7 +93,7 @@ class FleetTheory(Row):
     """What is known of a fleet without running anything, in tokens: of `G`, `B`, `p` and `s_max`.
 
     `fcfs` is the expected imbalance of FCFS, exactly; `levelled` that of the exact rule below the onset, by the law of
-    `lbopt.theory.laws.leader_drift`; `floor` the least improvement that Theorem 2 gives in its sharp form, where it
+    `lbopt.theory.laws.leader_walk`; `floor` the least improvement that Theorem 2 gives in its sharp form, where it
     speaks; `onset` is B*, slots.
     """
 

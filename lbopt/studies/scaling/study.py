@@ -20,9 +20,8 @@ from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.scaling.cell import REPLETE, FleetTheory, requests_of, steps_of
 from lbopt.studies.scaling.fit import Exponents, fit_exponents
 from lbopt.studies.study import Outcome, Study
-from lbopt.theory.chains.batch_means import FEWEST_BATCHES, batch_steps, chain_mean
-from lbopt.theory.chains.memory import require_memory
-from lbopt.theory.laws.prompt_law import LONGEST
+from lbopt.theory.chains.batch_means import FEWEST_BATCHES, batch_steps, chain_mean, require_memory
+from lbopt.theory.laws.slot_law import LONGEST
 
 #: How the decisions of a solver-backed rule may stand.
 STANDINGS = ("proved", "claimed", "open", "searched")

@@ -17,8 +17,7 @@ from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, Telemetry, TraceTimes, simulate
 from lbopt.studies.requests import RequestSource
-from lbopt.theory.laws.stale import Lives
-from lbopt.theory.laws.stale_binding import seen_share
+from lbopt.theory.laws.stale import Lives, seen_share
 
 #: The mean over the ages of a window is taken at so many of them.
 _AGES = 48

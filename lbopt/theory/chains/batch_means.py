@@ -1,4 +1,12 @@
-r"""Averages over one long chain, with honest errors: batch means (Law and Carson 1979).
+"""Averages over long chains, with honest errors: memory, random streams, batch means, and exponents of a fitted line.
+
+Whether something fits, asked before it begins: a run should not fail for lack of memory after an hour.
+
+Starts of the slots' random streams, by seed: equal for every policy, so that all meet the same ends.
+
+Exponents: the slope of a straight line through logarithms.
+
+Averages over one long chain, with honest errors: batch means (Law and Carson 1979).
 
 Successive steps resemble each other: a slot forgets its request after some 1/p steps. Means over batches of at least
 20/p steps are nearly independent of each other, so their spread gives the standard error of the whole mean, with one
@@ -13,15 +21,56 @@ after which the distance in total variation of all G B slots from their stationa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.exceptions import InputError
 from lbopt.statistics import standard_error
 from lbopt.theory.finding import Finding
+
+
+def require_memory(needed: int, what: str, instead: str = "fewer workers or slots") -> None:
+    """Refuse, before it begins, what needs more bytes than the machine has; `instead` is what to take."""
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # a system that does not say
+        return
+    if needed > there:
+        raise InputError(
+            f"{what} needs {needed / 2**30:.1f} GiB of memory, and this machine has {there / 2**30:.1f} GiB; "
+            f"take {instead}"
+        )
+
+
+def slot_streams(seed: int, *shape: int) -> NDArray[np.uint64]:
+    """Return uint64 of that shape, from NumPy's SeedSequence: well mixed, and different for every seed."""
+    count = int(np.prod(shape))
+    words = np.random.SeedSequence(seed).generate_state(count, np.uint64)
+    return words.astype(np.uint64, copy=False).reshape(shape)
+
+
+def slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """Return the exponent of `x` in `y` by least squares on logarithms, for values without error."""
+    return float(np.polynomial.polynomial.polyfit(np.log(x), np.log(y), 1)[1])
+
+
+def fitted_slope(x: Sequence[float], y: Sequence[float], errors: Sequence[float]) -> tuple[float, float]:
+    """Return the same exponent for values with standard errors, and its own standard error.
+
+    The values are independent and weigh alike, so that the exponent is that of `slope` on average; each contributes the
+    variance of its logarithm, (error / value)^2.
+    """
+    logs = np.log(np.asarray(x, np.float64))
+    weight = (logs - logs.mean()) / np.sum((logs - logs.mean()) ** 2)
+    values = np.asarray(y, np.float64)
+    relative = np.asarray(errors, np.float64) / values
+    return float(weight @ np.log(values)), float(np.sqrt(np.sum((weight * relative) ** 2)))
+
 
 #: A batch has at least so many times the 1/p steps after which a slot has forgotten its request.
 BATCH_SPANS = 20

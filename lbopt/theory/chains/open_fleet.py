@@ -1,4 +1,6 @@
-"""An open fleet whose router sees reports of every T steps.
+"""Fleets whose router sees reports of every T steps: open ones, saturated ones with queues, and a pool's slots.
+
+An open fleet whose router sees reports of every T steps.
 
 Requests arrive by Poisson's law. Each is sent at once, starts where it is sent, holds its prompt and a token more in
 every step, and leaves after its output. In a step ages grow, requests leave, a report is made if it is time, arrivals
@@ -15,12 +17,25 @@ are sent, and loads are read. Rules:
   room below the level of all. It is kept lower by what hides in it, so that it is the fullest one time in G.
 
 With `slots` a worker runs so many; later ones wait in its queue, first come, first served.
+
+Slots that a pool fills when a report shows them free: reports of every T steps, requests without end.
+
+A saturated fleet in which each worker has a queue of requests that were bound to it before they start.
+
+In every step running requests grow by a token and some end. The router binds as many new requests to each worker as
+ended there, to the end of its queue, so that every queue keeps its length; then each free slot takes the head of its
+worker's queue, and loads are read. With a queue of zero the router fills the free slots itself.
+
+The router is free in which of the new requests goes where: the largest first, each to the worker with the least
+expected load. "levelled" expects what the load will be when the request starts, W = Q/(pB) steps on: q^W of what runs
+now, and q^(W - t) of a request that starts in t steps. "present" counts tokens as they are, running and queued.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
+from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,8 +43,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from lbopt.theory.laws.prompt_law import PromptLaw
-from lbopt.theory.laws.stale import Lives
+from lbopt.theory.laws.slot_law import PromptLaw
+from lbopt.theory.laws.stale import BoundQueues, Lives
 
 RULES = ("random", "blind", "power-of-two", "counted", "levelled", "numbers", "segregated")
 
@@ -282,3 +297,94 @@ def _segregated(
     chosen[rest] = others + 1
     chosen[~large], _ = _levelled(tokens[~large], load)
     return chosen
+
+
+def pool_by_report(requests: Requests, slots: int, period: int, steps: int, seed: int) -> NDArray[np.float64]:
+    """Return the share of busy slots in every step, float64 (steps,).
+
+    Parameters
+    ----------
+    requests
+        What the pool holds without end.
+    slots
+        How many.
+    period
+        Steps between reports; the first is in step 0.
+    steps
+        Steps that are read.
+    seed
+        Of the draws.
+    """
+    draw = np.random.default_rng(seed)
+    left = np.zeros(slots, np.int64)
+    busy = np.zeros(steps)
+    for k in range(steps):
+        left = np.maximum(left - 1, 0)
+        if k % period == 0:
+            free = np.flatnonzero(left == 0)
+            left[free] = requests.drawn(free.size, draw)[1]
+        busy[k] = np.count_nonzero(left) / slots
+    return busy
+
+
+BOUND_RULES = ("levelled", "present")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundFleet(BoundQueues):
+    """The fleet, to be run."""
+
+    def imbalance(self, rule: str, steps: int, burn_in: int, seed: int) -> NDArray[np.float64]:
+        """Return the imbalance of every step after the burn-in, float64 (steps,), tokens.
+
+        Parameters
+        ----------
+        rule
+            One of `BOUND_RULES`.
+        steps
+            Steps that are read.
+        burn_in
+            Steps before.
+        seed
+            Of the draws.
+        """
+        draw = np.random.default_rng([seed, BOUND_RULES.index(rule)])
+        lengths = np.array(self.prompts.lengths)
+        shares = np.array([float(share) for share in self.prompts.shares])
+        shares /= shares.sum()
+        q, rate = 1 - self.p, self.p * self.B
+        wait = self.queue / rate
+        place = np.arange(self.queue)
+        now, later = (q**wait, q ** ((self.queue - place) / rate)) if rule == "levelled" else (1.0, np.ones(self.queue))
+        size = draw.choice(lengths, (self.G, self.B), p=shares)
+        queues = [deque(draw.choice(lengths, self.queue, p=shares).tolist()) for _ in range(self.G)]
+        found = np.zeros(steps)
+        for k in range(-burn_in, steps):
+            ended = draw.random(size.shape) < self.p
+            size = np.where(ended, 0, size + 1)
+            free = ended.sum(axis=1)
+            expected = now * size.sum(axis=1)
+            if self.queue:
+                expected = expected + np.array([np.asarray(each) @ later for each in queues])
+            self._bind(draw.choice(lengths, int(free.sum()), p=shares), free, expected, queues)
+            for g in range(self.G):
+                size[g, ended[g]] = [queues[g].popleft() for _ in range(free[g])]
+            if k >= 0:
+                load = size.sum(axis=1)
+                found[k] = self.G * load.max() - load.sum()
+        return found
+
+    def _bind(
+        self,
+        prompt: NDArray[np.int64],
+        free: NDArray[np.int64],
+        expected: NDArray[np.float64],
+        queues: list[deque[int]],
+    ) -> None:
+        """Append each request to a queue, changed in place: the largest first, to the least load that takes one yet."""
+        left, load = free.tolist(), expected.tolist()
+        for tokens in np.sort(prompt)[::-1].tolist():
+            g = min((g for g in range(self.G) if left[g]), key=load.__getitem__)
+            queues[g].append(tokens)
+            left[g] -= 1
+            load[g] += tokens

@@ -22,7 +22,7 @@ from lbopt.exceptions import InputError
 from lbopt.model import StepProblem
 from lbopt.solvers import Result, solve
 from lbopt.theory.chains.batch_means import burn_in_steps
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import PromptLaw
 
 IntArray = NDArray[np.int64]
 

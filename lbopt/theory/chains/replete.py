@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.arrays import records
-from lbopt.theory.chains.batch_means import burn_in_steps
-from lbopt.theory.chains.memory import require_memory
-from lbopt.theory.chains.streams import slot_streams
+from lbopt.theory.chains.batch_means import burn_in_steps, require_memory, slot_streams
 from lbopt.theory.hypotheses import require
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import PromptLaw
 
 IntArray = NDArray[np.int64]
 

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps, mean_finding, steps_mean
-from lbopt.theory.chains.bound_fleet import RULES, BoundFleet
-from lbopt.theory.chains.pool_by_report import pool_by_report
+from lbopt.theory.chains.open_fleet import BOUND_RULES, BoundFleet, pool_by_report
 from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding
+from lbopt.theory.finding import Finding, Verdict
 from lbopt.theory.hypotheses import require
-from lbopt.theory.laws.prompt_law import PromptLaw
-from lbopt.theory.laws.stale_binding import bound_floor, bound_level, random_waiting, seen_share
-from lbopt.theory.open_regime import OpenRegime
-from lbopt.theory.regime import Batched, Fleet, PromptFleet, measured_in
-from lbopt.theory.verdict import Verdict
+from lbopt.theory.laws.slot_law import PromptLaw
+from lbopt.theory.laws.stale import bound_floor, bound_level, random_waiting, seen_share
+from lbopt.theory.regime import Batched, Fleet, OpenRegime, PromptFleet, measured_in
 
 #: What a levelling rule with queues leaves above what workers alike do at most, where the queue is deep.
 ABOVE_FLOOR = 0.10
@@ -49,7 +46,7 @@ class QueuedFleet(Batched, PromptFleet):
         slots, queue, rule = self.G * self.B, self.queue, self.rule
         require(claim, slots <= 1 << 20, "at most 2^20 slots, which are run one by one", f"G B is {slots}")
         require(claim, 1 <= queue <= 10_000, "a queue of 1 to 10,000 requests", f"queue is {queue}")
-        require(claim, rule in RULES, f"a rule of {', '.join(RULES)}", f"rule is {rule}")
+        require(claim, rule in BOUND_RULES, f"a rule of {', '.join(BOUND_RULES)}", f"rule is {rule}")
 
     @property
     def fleet(self) -> BoundFleet:

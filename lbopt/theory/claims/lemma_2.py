@@ -1,4 +1,50 @@
-"""Lemma 2 of BF-IO, corrected: the gap after any optimal step with a replete pool, over listed optima."""
+r"""Lemma 2 of BF-IO, corrected: the gap after an optimal step, by how much of the pool is plentiful.
+
+A replete pool has plenty of every size; two plentiful sizes do as well. Definition 1, the paper's own hypothesis, does
+not for every optimum, and does with a rule for ties; the proof follows.
+
+Worker g has load P_g before admission and c_g free slots; S_g is what it admits, Sigma_g its sum, L_g = P_g + Sigma_g,
+M = max L, D = M - min L. s is the largest size in the pool, s >= 2; n_x and u_x count admitted and unadmitted requests
+of size x. Definition 1: for every size x the pool has at least U = sum c_g requests that are not of size x.
+
+**Theorem.** Let bound = (s - 2) + (D_pre - [s min c - (s - 1) max c])^+. (i) An optimum at which no exchange of two
+admitted requests of two workers brings both new loads below the larger old one has D <= bound; leximax optima and those
+of least sum of squares are such optima. (ii) If the pool has U requests of size s, every optimum has D <= bound.
+
+**Proof.** Suppose D > bound. Then D >= s - 1. With h a lightest worker and d_g = M - L_g + 1 >= 1, the difference
+Sigma_g - Sigma_h = (L_g - L_h) - (P_g - P_h) gives
+
+    (*)  Sigma_g >= Sigma_h + s - d_g - s min c + (s - 1) max c   for every g.
+
+Let b = min S_h, or b = s where S_h is empty, so that Sigma_h >= b c_h >= b min c. Three facts hold.
+
+1. No unadmitted size is above b. Otherwise x > b takes b's place in h: L_h rises by at most s - 1 <= D, so M stays, the
+   sum grows, and the imbalance falls. (Under (ii) some s is unadmitted unless all U admitted ones are s, so b = s.)
+2. If d_g <= b - 1, no size in S_g is above b. For b = s that is plain. Otherwise L_g - L_h = D + 1 - d_g >= s - b + 1,
+   so a > b in S_g and b in S_h can be exchanged: both new loads are below L_g, which (i) excludes.
+3. n_b(g) >= b - d_g. By 2, and because sizes other than b are at most b - 1 there, n_b(g) >= Sigma_g - (b - 1) c_g,
+   which by (*) is at least s - d_g + (s - b)(max c - min c) >= b - d_g.
+
+Let A_d = {g : d_g <= d}. Summed, n_b >= sum over d < b of |A_d|. Definition 1 at x = b leaves at least n_b unadmitted
+requests that are not b, and by 1 they are smaller: sum over d < b of u_(b-d) >= sum of |A_d|. Is b = 1, then n_1 >= 1
+such requests of size 0 would be needed: a contradiction. Else some d <= b - 1 has u_(b-d) >= |A_d|. In each worker of
+A_d replace one b (there is one, by 3) by b - d: loads in A_d fall by d to at most M - d, where all others are already.
+h is not in A_d, because d_h = D + 1 >= s > d, so M falls by d or more and the sum by d |A_d| <= d (G - 1): the
+imbalance falls. This contradicts optimality, and ends the proof.
+
+For loads that are not whole put d_g = floor(M - L_g) + 1; the same steps give D < (s - 1) + (...)^+.
+
+**Sharper, for (ii).** With a plentiful s every optimum has D <= floor((s - 1) (G - 1) / G) + (...)^+, which is s - 2
+for G >= s - 1, else less. Suppose not, and let j = floor((s - 1) (G - 1) / G) + 1, so that D >= j and G D > (s - 1)
+(G - 1). If h held b < s, an unadmitted s in its place would change G M by G (s - b - D)^+ and the sum by s - b: the
+imbalance falls, for (G - 1) (s - b) < G D. So h holds s alone, and as in 3, with j for s - 1, n_s(g) >= j + 1 - d_g;
+summed, n_s >= sum over x <= j of |A_x|, and h is in none of these. For d = 1 .. s - 1 let x(d) = floor(d (G - 1) / G)
++ 1 <= d: it takes every value 1 .. j, and s - 1 - j values once more. Were u_(s-d) < |A_x(d)| for every d, all u
+together would be at most sum over x <= j of |A_x| + (s - 1 - j) (G - 1) - (s - 1), which is below n_s, for j (G - 1)
+> (s - 1) (G - 1)^2 / G > (s - 1) (G - 2); Definition 1 at s forbids it. So some d has u_(s-d) >= |A_x|, x = x(d). In
+each worker of A_x replace one s by s - d: M falls by x or more, the sum by d |A_x| <= d (G - 1) < G x, so the
+imbalance falls.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +55,30 @@ from operator import attrgetter
 import numpy as np
 
 from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding
+from lbopt.theory.finding import Finding, Verdict
 from lbopt.theory.hypotheses import MOST, require, require_fleet, require_prompts
 from lbopt.theory.regime import Regime, measured_in
 from lbopt.theory.steps.sampled_steps import (
     MOST_PLACEMENTS,
-    Draw,
     StepShape,
+    any_overloaded_steps,
     replete_steps,
     second_opinion,
+    two_plenty_steps,
     until,
 )
-from lbopt.theory.steps.shrink import Placement, counterexample, shrink
-from lbopt.theory.steps.small_step import SmallStep, gaps
-from lbopt.theory.verdict import Verdict
+from lbopt.theory.steps.small_step import SmallStep
+from lbopt.theory.steps.statements import gap_within, held_against
 
-Bound = Callable[[SmallStep], int]
+#: Loads (4, 2, 4, 4, 4) are optimal, for all four requests of size 3 are on the others.
+STORED = SmallStep((1, 0, 1, 1, 1), (1, 1, 1, 1, 1), (1, 2, 3), (3, 2, 4))
+
+NAME = "lemma-2-definition-1"
+
+#: Loads whose squares sum to whole numbers of the machine.
+_WIDEST = 1_000_000
+
+_replete, _two, _overloaded = attrgetter("is_replete"), attrgetter("has_two_replete"), attrgetter("is_overloaded")
 
 
 def corrected_bound(step: SmallStep) -> int:
@@ -39,6 +93,12 @@ def sharp_bound(step: SmallStep) -> int:
     v, s = step.sizes[-2:]
     apart = max(b - a for a, b in zip(step.sizes, step.sizes[1:], strict=False))
     return max(apart - 1, s - v - 1 + step.gap_before - (s * min(step.free) - v * max(step.free)))
+
+
+def plentiful_bound(step: SmallStep) -> int:
+    """Return the bound of `corrected_bound` with floor((s - 1) (G - 1) / G) in place of s - 2, tokens."""
+    s, G = step.sizes[-1], len(step.free)
+    return corrected_bound(step) - (s - 2) + (s - 1) * (G - 1) // G
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,94 +160,118 @@ class SolvedSteps(ListedSteps):
         require(claim, self.solved >= 0, "zero or more steps to solve", f"solved is {self.solved}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class TwoPlenty(ListedSteps):
+    """Steps in which the largest size and one other are plentiful."""
+
+    c_max: int = 3
+    s_max: int = 4
+    classes: int = 3
+    spread: int = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyOverloaded(ListedSteps):
+    """Steps under Definition 1."""
+
+    G: int = 6
+    s_max: int = 3
+    classes: int = 3
+    spread: int = 8
+    optima: int = 5_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomSteps(AnyOverloaded):
+    """The same, some with at least so many free slots everywhere.
+
+    Parameters
+    ----------
+    c_min
+        Fewest free slots of a worker.
+    """
+
+    c_min: int = 0
+
+    def require(self, claim: str) -> None:
+        """Refuse fewest slots above the most."""
+        super().require(claim)
+        slots = f"c_min is {self.c_min} and c_max is {self.c_max}"
+        require(claim, 0 <= self.c_min <= self.c_max, "0 <= c_min <= c_max", slots)
+        widest = f"loads that differ by at most {_WIDEST:,} tokens"
+        require(claim, self.spread <= _WIDEST, widest, f"spread is {self.spread}")
+
+    def __str__(self) -> str:
+        """Return the regime in the words of the report."""
+        return super().__str__().replace("c<=", "c<=" if self.c_min == 0 else f"c={self.c_min}..")
+
+    def steps(self, claim: str, seed: int, *, plentiful: bool) -> list[SmallStep]:
+        """Return steps under Definition 1, with a plentiful largest size or without, until they have `optima`."""
+        draw = any_overloaded_steps(self, self.c_min, plentiful=plentiful)
+        return list(until(draw, self.optima, self.rng(claim, seed)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FewWorkers(RandomSteps):
+    """Random steps of few workers, where the sharper bound is below the other one."""
+
+    G: int = 3
+    s_max: int = 5
+    classes: int = 2
+    spread: int = 3
+
+
 @measured_in("lemma-2", SolvedSteps)
 def measure_corrected(at: SolvedSteps, seed: int) -> list[Finding]:
     """List all optima of random replete steps until there are `optima`; the first `solved` steps are solved twice."""
-    return measure_steps(
-        str(at), replete_steps(at), corrected_bound, at.optima, at.rng("lemma-2", seed), solved=at.solved
-    )
+    steps = list(until(replete_steps(at), at.optima, at.rng("lemma-2", seed)))
+    row = held_against(gap_within(corrected_bound, _replete), str(at), steps)
+    return [row, second_opinion(str(at), steps[: at.solved])] if at.solved else [row]
 
 
 @measured_in("lemma-2-sharp", ListedSteps)
 def measure_sharp(at: ListedSteps, seed: int) -> list[Finding]:
     """As `measure_corrected`, against the sharper bound."""
-    return measure_steps(str(at), replete_steps(at), sharp_bound, at.optima, at.rng("lemma-2-sharp", seed))
+    steps = until(replete_steps(at), at.optima, at.rng("lemma-2-sharp", seed))
+    return [held_against(gap_within(sharp_bound, _replete), str(at), steps)]
 
 
-def measure_steps(
-    regime: str,
-    draw: Draw,
-    bound: Bound,
-    optima: int,
-    rng: np.random.Generator,
-    meets: Callable[[SmallStep], bool] = attrgetter("is_replete"),
-    *,
-    solved: int = 0,
-    leximax: bool = False,
-) -> list[Finding]:
-    """Return the row of gaps over `bound` among the optima of drawn steps, and the second opinion on some.
+@measured_in("lemma-2-two", TwoPlenty)
+def measure_two(at: TwoPlenty, seed: int) -> list[Finding]:
+    """List all optima of random steps in which the largest size and one other are plentiful."""
+    steps = until(two_plenty_steps(at), at.optima, at.rng("lemma-2-two", seed))
+    return [held_against(gap_within(corrected_bound, _two), str(at), steps)]
 
-    Parameters
-    ----------
-    regime
-        The regime in the words of the report.
-    draw
-        Draws a step.
-    bound
-        Returns the bound of a step, tokens.
-    optima
-        Number of optima to list.
-    rng
-        Draws the steps.
-    meets
-        Whether a step meets the hypotheses; what refutes the bound is shrunk within them.
-    solved
-        First steps that the exact search solves as well.
-    leximax
-        Whether only the optima of lexicographically least sorted loads count.
-    """
 
-    def looked_at(step: SmallStep) -> Placement:
-        return step.lexi_optima if leximax else step.optima[1]
+@measured_in("lemma-2-every", AnyOverloaded)
+def measure_every(at: AnyOverloaded, seed: int) -> list[Finding]:
+    """List all optima of a stored step, and of random ones, under Definition 1."""
+    said = gap_within(corrected_bound, _overloaded)
+    steps = until(any_overloaded_steps(at), at.optima, at.rng("lemma-2-every", seed))
+    return [held_against(said, "stored: G=5, c=1, sizes 1, 2, 3", [STORED]), held_against(said, str(at), steps)]
 
-    def beyond(step: SmallStep) -> Placement | None:
-        wide = gaps(step.loads(looked_at(step))) > bound(step) if meets(step) else np.zeros(1, bool)
-        return np.asarray(looked_at(step)[int(np.argmax(wide))]) if wide.any() else None
 
-    trials = violations = equal = at_work = 0
-    largest, example = -(1 << 40), None
-    kept: list[SmallStep] = []
-    steps = 0
-    for step in until(draw, optima, rng):
-        excess = gaps(step.loads(looked_at(step))) - bound(step)
-        steps, trials = steps + 1, trials + len(excess)
-        violations, equal = violations + int((excess > 0).sum()), equal + int((excess == 0).sum())
-        at_work += len(excess) * (step.gap_before > bound(step))
-        largest = max(largest, int(excess.max()))
-        if len(kept) < solved:
-            kept.append(step)
-        if example is None and excess.max() > 0:
-            smaller, placement = shrink(step, beyond)
-            loads = smaller.loads(placement)
-            says = (
-                f"least imbalance {smaller.optima[0]}, here at loads {', '.join(map(str, loads))}: "
-                f"the gap {gaps(loads)} is above {bound(smaller)}"
-            )
-            example = counterexample(smaller, placement, says)
-    row = Finding(
-        regime=regime,
-        quantity="gap of " + ("a leximax" if leximax else "an") + " optimum over the bound (tokens)",
-        kind="exact",
-        relation="<=",
-        measured=largest,
-        predicted=0,
-        trials=trials,
-        violations=violations,
-        counterexample=example,
-        note=f"all {'leximax ' if leximax else ''}optima of {steps} steps; {equal} meet the bound with equality, and "
-        f"for {at_work} it asks for less than the gap before",
-    )
-    return [row, second_opinion(regime, kept)] if solved else [row]
+@measured_in(NAME, RandomSteps)
+def measure_theorem(at: RandomSteps, seed: int) -> list[Finding]:
+    """List optima under Definition 1: leximax ones, those of least squares, and, with s plentiful, all."""
+    any_pool, plentiful = (at.steps(NAME, seed, plentiful=plenty) for plenty in (False, True))
+    parts = (("(i) ", "leximax", any_pool), ("(i) ", "squares", any_pool), ("(ii) ", "every", plentiful))
+    return [
+        held_against(gap_within(corrected_bound, _meets(steps is plentiful), ties, part), str(at), steps)
+        for part, ties, steps in parts
+    ]
+
+
+@measured_in(f"{NAME}-sharp", FewWorkers)
+def measure_plentiful(at: FewWorkers, seed: int) -> list[Finding]:
+    """List all optima of random steps under Definition 1 whose largest size is plentiful, against the sharper bound."""
+    steps = at.steps(f"{NAME}-sharp", seed, plentiful=True)
+    return [held_against(gap_within(plentiful_bound, _meets(True), part="(ii) "), str(at), steps)]
+
+
+def _meets(plentiful: bool) -> Callable[[SmallStep], bool]:
+    """Return what asks for Definition 1, and for a plentiful largest size."""
+    return lambda step: step.is_overloaded and (not plentiful or step.copies[-1] >= sum(step.free))
 
 
 _SOURCE = "BF-IO (arXiv 2601.17855), Lemma 2"
@@ -202,6 +286,21 @@ _GRID: Sequence[dict[str, int]] = (
     {"G": 5, "c_max": 2, "s_max": 4, "classes": 2, "spread": 8},
 )
 
+#: Few workers and large sizes, where the sharper bound is below the other one.
+_FEW = tuple(
+    {"G": G, "c_max": c, "s_max": s, "classes": classes, "spread": spread}
+    for G, c, s, classes, spread in (
+        (2, 3, 6, 2, 6),
+        (3, 3, 5, 2, 5),
+        (2, 4, 6, 2, 12),
+        (2, 5, 9, 4, 12),
+        (3, 2, 5, 2, 3),
+        (4, 3, 6, 2, 3),
+        (4, 2, 9, 2, 3),
+        (5, 2, 7, 2, 3),
+    )
+)
+
 CLAIMS = (
     Claim(
         name="lemma-2",
@@ -212,8 +311,8 @@ CLAIMS = (
         r"$D(k)\le(\bar s-2)+\bigl(D^{pre}(k)-[\bar s\min_gc_g-(\bar s-1)\max_gc_g]\bigr)^+$, whatever $c_g\ge0$.",
         refuted_by="One optimum with a larger gap.",
         measure=measure_corrected,
-        quick=({}, *_GRID[:2]),
-        full=tuple({**regime, "optima": 100_000, "solved": 500} for regime in ({}, *_GRID)),
+        quick=({},),
+        full=({"optima": 20_000, "solved": 200},),
         expected=Verdict.HOLDS,
         remark=r"Proved in three exchanges: the lightest worker holds only $\bar s$; of those near the maximum, one "
         r"holds none; so what the two admit differs by $\bar s\min c-(\bar s-1)\max c$ or more, which is at least "
@@ -234,5 +333,70 @@ CLAIMS = (
         remark=r"If $D\ge e$, a request of the lightest worker below $\bar s$ can be exchanged for one that waits, of "
         r"the next size, without raising the maximum, so it has none; the second exchange takes $v$. With all sizes "
         r"present $e=1$: the gap is 0 as soon as the counts allow it. Never weaker than lemma-2.",
+    ),
+    Claim(
+        name="lemma-2-two",
+        title="Lemma 2 with two plentiful sizes",
+        source="lbopt",
+        statement=r"If the largest size $\bar s$ and one other have at least $U(k)$ copies each, whatever the others "
+        r"have, every optimum of (IO) at $H=0$ has "
+        r"$D(k)\le(\bar s-2)+\bigl(D^{pre}(k)-[\bar s\min_gc_g-(\bar s-1)\max_gc_g]\bigr)^+$.",
+        refuted_by="One optimum with a larger gap.",
+        measure=measure_two,
+        quick=({},),
+        full=({"optima": 20_000},),
+        expected=Verdict.HOLDS,
+        remark=r"The proof of lemma-2 exchanges for waiting requests of two sizes only: $\bar s$ on the lightest "
+        r"worker, the other one on all workers near the maximum.",
+    ),
+    Claim(
+        name="lemma-2-every",
+        title="Lemma 2 under Definition 1, for every optimum",
+        source=f"{_SOURCE}, with the bound of lemma-2",
+        statement=r"Under Definition 1 every optimum of (IO) at $H=0$ has "
+        r"$D(k)\le(\bar s-2)+\bigl(D^{pre}(k)-[\bar s\min_gc_g-(\bar s-1)\max_gc_g]\bigr)^+$.",
+        refuted_by="One optimum with a larger gap.",
+        measure=measure_every,
+        quick=({},),
+        full=({"optima": 100_000}, {"G": 5, "c_max": 2, "s_max": 4, "optima": 100_000}),
+        expected=Verdict.REFUTED,
+        remark=r"Loads $(1,0,1,1,1)$, one free slot each, pool $\{1,1,1,2,2,3,3,3,3\}$: loads $(4,2,4,4,4)$ are an "
+        r"optimum with gap 2, and the bound is 1. The lightest worker cannot have a 3, for all are taken. Other optima "
+        r"of that step have gap 1, and leximax ones must: lemma-2-definition-1. It is the second part of that theorem "
+        r"without its hypothesis.",
+    ),
+    Claim(
+        name=NAME,
+        title="Lemma 2 under Definition 1, with a rule for ties: a theorem",
+        source="BF-IO (arXiv 2601.17855), Lemma 2; statement and proof by lbopt",
+        statement=r"Under Definition 1, with $\bar s\ge2$ the largest size in the pool and "
+        r"$\beta=(\bar s-2)+\bigl(D^{pre}(k)-[\bar s\min_gc_g-(\bar s-1)\max_gc_g]\bigr)^+$: (i) the optima of (IO) at "
+        r"$H=0$ with lexicographically least sorted loads, and those of least $\sum_gL_g^2$, have $D(k)\le\beta$; (ii) "
+        r"if the pool has at least $U(k)$ requests of size $\bar s$, every optimum has $D(k)\le\beta$.",
+        refuted_by="One such optimum with a larger gap.",
+        measure=measure_theorem,
+        quick=({},),
+        full=({"optima": 50_000},),
+        expected=Verdict.HOLDS,
+        remark=r"Proved; the proof is in the module's docstring. It is enough for (i) that no exchange of two admitted "
+        r"requests between two workers brings both loads below the larger one. The bound is attained; without its "
+        r"hypothesis (ii) is false (lemma-2-every). The lemma holds for any loads before admission, so also where "
+        r"running requests grow by different increments. Earlier versions of the ledger had it as lemma-2-open.",
+    ),
+    Claim(
+        name=f"{NAME}-sharp",
+        title="Lemma 2 with a plentiful largest size, for few workers",
+        source="lbopt",
+        statement=r"Under Definition 1, if the pool has at least $U(k)$ requests of its largest size $\bar s\ge2$, "
+        r"every optimum of (IO) at $H=0$ has $D(k)\le\lfloor(\bar s-1)\frac{G-1}{G}\rfloor+"
+        r"\bigl(D^{pre}(k)-[\bar s\min_gc_g-(\bar s-1)\max_gc_g]\bigr)^+$.",
+        refuted_by="One optimum with a larger gap.",
+        measure=measure_plentiful,
+        quick=({}, *_FEW[:2]),
+        full=tuple({**regime, "optima": 20_000} for regime in _FEW),
+        expected=Verdict.HOLDS,
+        remark=r"Proved in the module's docstring. It is $\bar s-2$ for $G\ge\bar s-1$, as in lemma-2-definition-1, "
+        r"and less for fewer workers. Leximax optima without a plentiful $\bar s$ do not have it: three workers with "
+        r"one free slot each and the pool $\{1,2,\bar s-1,\bar s\}$, $\bar s\ge4$, leave $\bar s-2$.",
     ),
 )

@@ -1,6 +1,6 @@
 """Lemma 2 of BF-IO as printed: each assertion that its argument uses is denied by a stored step, and by a found one.
 
-The cases are in `lbopt.theory.steps.lemma_2_cases`. Random steps are looked through until one denies the case, and that
+The cases are in `lbopt.theory.steps.statements`. Random steps are looked through until one denies the case, and that
 one is shrunk.
 """
 
@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 
 from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding
+from lbopt.theory.finding import Finding, Verdict
 from lbopt.theory.hypotheses import MOST, require, require_fleet, require_prompts
 from lbopt.theory.regime import Regime, measured_in
-from lbopt.theory.steps.lemma_2_cases import CASES, Case, denies
 from lbopt.theory.steps.sampled_steps import StepShape, overloaded_steps
-from lbopt.theory.steps.shrink import Placement, counterexample, shrink
-from lbopt.theory.steps.small_step import SmallStep, gaps
-from lbopt.theory.verdict import Verdict
+from lbopt.theory.steps.statements import CASES, denied_rows
 
 #: Placements of a step whose optima by maximum load are listed one by one.
 MOST_LISTED = 20_000
@@ -113,56 +110,9 @@ def _measure(at: CaseSteps, seed: int) -> list[Finding]:
     drawn = (at.G, at.c, at.s_max, at.classes, at.spread)
     rng = np.random.default_rng(np.random.SeedSequence([seed, 25, *drawn]))
     draw, one = overloaded_steps(at.shape), CASES[at.case]
-    looked, found = 0, None
-    for _ in range(at.steps):
-        step = draw(rng)
-        looked += len(one.among(step))
-        if denies(one, step) is not None:
-            found = step
-            break
+    known = {f"{at.case}: stored, c={step.free[0]}, s={step.sizes[-1]}": step for step in one.stored}
     regime = f"{at.case}: G={at.G}, c={at.c}, {at.classes} sizes<={at.s_max}, loads<={at.spread}"
-    known = [
-        _row(one, f"{at.case}: stored, c={step.free[0]}, s={step.sizes[-1]}", step, len(one.among(step)), smaller=False)
-        for step in (one.stored if at.stored else ())
-    ]
-    return [*known, _row(one, regime, found, looked, smaller=True)]
-
-
-def _row(case: Case, regime: str, step: SmallStep | None, trials: int, *, smaller: bool) -> Finding:
-    excess, example = 0, None
-    if step is not None:
-        placement = denies(case, step)
-        if placement is not None and smaller:
-            step, placement = shrink(step, lambda other: denies(case, other))
-        if placement is not None:
-            excess = int(case.excess(step, placement[None])[0])
-            example = counterexample(step, placement, _says(step, placement))
-    return Finding(
-        regime=regime,
-        quantity=f"denied: {case.asserts}",
-        kind="exact",
-        relation="<=",
-        measured=excess,
-        predicted=0,
-        trials=trials,
-        violations=int(example is not None),
-        counterexample=example,
-    )
-
-
-def _says(step: SmallStep, placement: Placement) -> str:
-    """Return the numbers of a counterexample in one sentence."""
-    loads = step.loads(placement)
-    held = "; ".join(
-        "+".join(str(size) for size, number in zip(step.sizes, row, strict=True) for _ in range(number))
-        for row in placement.tolist()
-    )
-    cost = len(loads) * int(loads.max()) - int(loads.sum())
-    here = "has it" if cost == step.optima[0] else f"costs {cost} and has the least maximum load {loads.max()}"
-    return (
-        f"least imbalance {step.optima[0]}; this placement {here}: it gives {held} for loads "
-        f"{', '.join(map(str, loads))}, a gap of {gaps(loads)} after {step.gap_before} (largest size {step.sizes[-1]})"
-    )
+    return denied_rows(one, known if at.stored else {}, regime, (draw(rng) for _ in range(at.steps)))
 
 
 _SOURCE = "BF-IO (arXiv 2601.17855), Lemma 2"

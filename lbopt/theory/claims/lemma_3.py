@@ -24,18 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from lbopt.theory.chains.batch_means import ChainMean, batch_steps, chain_mean, mean_finding
+from lbopt.theory.chains.batch_means import ChainMean, batch_steps, chain_mean, fitted_slope, mean_finding
 from lbopt.theory.chains.replete import RepleteRun, run_replete
 from lbopt.theory.claim import Claim
-from lbopt.theory.finding import REFUTING_CONFIDENCE, Finding
+from lbopt.theory.finding import REFUTING_CONFIDENCE, Finding, Verdict
 from lbopt.theory.hypotheses import require
-from lbopt.theory.laws.gap_bounds import noise
-from lbopt.theory.laws.loglog import fitted_slope
-from lbopt.theory.laws.normal_maximum import expected_maximum
-from lbopt.theory.laws.normal_range import range_deviation
-from lbopt.theory.laws.onset import CLEAR, onset, outside_onset
+from lbopt.theory.laws.gap_bounds import CLEAR, noise, onset, outside_onset
+from lbopt.theory.laws.normal_maximum import expected_maximum, range_deviation
 from lbopt.theory.regime import BatchedFleet, SteppedFleet, measured_in
-from lbopt.theory.verdict import Verdict
 
 #: Lambda = log(2 G) + j.
 _EXTRA = (1, 2, 3, 4, 6, 8)

@@ -16,13 +16,11 @@ from lbopt.theory.chains.batch_means import (
 )
 from lbopt.theory.chains.replete import RepleteRun, run_replete
 from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding
+from lbopt.theory.finding import Finding, Verdict
 from lbopt.theory.hypotheses import require
-from lbopt.theory.laws.gap_bounds import GapBound, least_bound, least_gap, usual_bound
-from lbopt.theory.laws.onset import CLEAR, onset, outside_onset
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.gap_bounds import CLEAR, GapBound, least_bound, least_gap, onset, outside_onset, usual_bound
+from lbopt.theory.laws.slot_law import PromptLaw
 from lbopt.theory.regime import BatchedFleet, measured_in
-from lbopt.theory.verdict import Verdict
 
 #: A proved bound beyond so many times the printed one says nothing.
 _USEFUL = 10

@@ -10,18 +10,13 @@ import numpy as np
 from lbopt.theory.chains.batch_means import ChainMean, batch_steps, mean_finding, steps_mean
 from lbopt.theory.chains.pooled_chain import ARRIVALS, PooledRun, Rule, best_placement, first_come, run_pooled
 from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding
+from lbopt.theory.finding import Finding, Verdict
 from lbopt.theory.hypotheses import require, require_prompts
-from lbopt.theory.laws.fcfs_imbalance import improvement_floor
-from lbopt.theory.laws.gap_bounds import least_gap
-from lbopt.theory.laws.growth import LLM
-from lbopt.theory.laws.load_law import load_law
-from lbopt.theory.laws.onset import outside_onset
-from lbopt.theory.laws.prompt_law import PromptLaw
-from lbopt.theory.laws.slot_law import slot_law
+from lbopt.theory.laws.gap_bounds import least_gap, outside_onset
+from lbopt.theory.laws.load_law import improvement_floor, load_law
+from lbopt.theory.laws.slot_law import LLM, PromptLaw, slot_law
 from lbopt.theory.laws.spacing import least_left
 from lbopt.theory.regime import Batched, PromptFleet, measured_in
-from lbopt.theory.verdict import Verdict
 
 #: Steps go one by one through Python; larger fleets take hours.
 _MOST_SLOTS = 100_000

@@ -12,15 +12,13 @@ import numpy as np
 from lbopt.theory.chains.batch_means import BATCH_SPANS, ChainMean, mean_finding, share_findings, steps_mean
 from lbopt.theory.chains.open_fleet import RULES, OpenFleet
 from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding
+from lbopt.theory.finding import Finding, Verdict
 from lbopt.theory.hypotheses import require, require_prompts
 from lbopt.theory.laws.normal_maximum import expected_maximum
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import PromptLaw
 from lbopt.theory.laws.stale import ReportedFleet
 from lbopt.theory.laws.stale_choice import power_of_two
-from lbopt.theory.open_regime import OpenRegime
-from lbopt.theory.regime import measured_in
-from lbopt.theory.verdict import Verdict
+from lbopt.theory.regime import OpenRegime, measured_in
 
 #: By how much the laws may be off: what levelling leaves, what noise adds to a herd, what a mean field leaves out.
 LEVEL_TOLERANCE, HERD_TOLERANCE, CHOICE_TOLERANCE = 0.04, 0.03, 0.05

@@ -1,4 +1,15 @@
-r"""The stationary law of one slot: its prompt plus what it grew since (BF-IO, step 2.A to 2.C and Lemma 8).
+"""The stationary law of one slot, from the law of prompts and from what every request gains in a step.
+
+The law of prompt lengths: what the theorems call s, on the whole numbers 1 .. s_max (BF-IO, section 3).
+
+Moments are exact fractions; the table of aliases is what kernels draw from (Walker 1977; thresholds of 32 bits).
+
+What every running request gains in a step: the drift delta_k of Theorem 3 (BF-IO, definition 2), with a period.
+
+The theorem lets delta_k be any deterministic sequence between 0 and delta_max. Here it is a cycle of fractions: one
+entry is a constant growth (1 is the LLM's, 0 constant jobs), several are a periodic one.
+
+The stationary law of one slot: its prompt plus what it grew since (BF-IO, step 2.A to 2.C and Lemma 8).
 
 A slot is refilled in the step in which its request ends, which happens with probability p in every step whatever came
 before. So the age A, the number of steps since the present request came, is renewed: P(A = a) = p (1 - p)^a on
@@ -19,15 +30,156 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.theory.laws.growth import Growth
-from lbopt.theory.laws.prompt_law import PromptLaw
+
+_WHOLE = 1 << 32
+
+#: Longest prompt: more is in no context window, and every length is an exact fraction in memory.
+LONGEST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLaw:
+    """Lengths and how often each comes.
+
+    Parameters
+    ----------
+    lengths
+        Strictly increasing tokens, from 1.
+    weights
+        A whole number above 0 for each; only their proportions count.
+    name
+        For reports: ``s<=8``.
+    """
+
+    lengths: tuple[int, ...]
+    weights: tuple[int, ...]
+    name: str = ""
+    shares: tuple[Fraction, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.lengths or len(self.lengths) != len(self.weights):
+            raise InputError(f"a prompt law has {len(self.lengths)} lengths and {len(self.weights)} weights")
+        if self.lengths[0] < 1 or any(a >= b for a, b in zip(self.lengths, self.lengths[1:], strict=False)):
+            raise InputError(f"lengths of a prompt law are {self.lengths}; expected strictly increasing, from 1")
+        if min(self.weights) < 1:
+            raise InputError(f"weights of a prompt law are {self.weights}; expected whole numbers above 0")
+        total = sum(self.weights)
+        object.__setattr__(self, "shares", tuple(Fraction(weight, total) for weight in self.weights))
+
+    @classmethod
+    def uniform(cls, s_max: int) -> PromptLaw:
+        """Return the uniform law on 1 .. `s_max`."""
+        if not 1 <= s_max <= LONGEST:
+            raise InputError(f"s_max is {s_max}; expected 1 to {LONGEST:,} tokens")
+        return cls(tuple(range(1, s_max + 1)), (1,) * s_max, f"s<={s_max}")
+
+    @classmethod
+    def two_sizes(cls, s_max: int) -> PromptLaw:
+        """Return the law that is 1 or `s_max`, half of the time each."""
+        return cls((1, s_max), (1, 1), f"s in {{1,{s_max}}}")
+
+    @property
+    def largest(self) -> int:
+        """The largest length, in tokens."""
+        return self.lengths[-1]
+
+    @property
+    def mean(self) -> Fraction:
+        """Tokens."""
+        return self._moment(Fraction(0), 1)
+
+    @property
+    def variance(self) -> Fraction:
+        """Tokens squared."""
+        return self._moment(self.mean, 2)
+
+    @property
+    def third_moment(self) -> Fraction:
+        """The third central moment, tokens cubed."""
+        return self._moment(self.mean, 3)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Return float64 (s_max + 1,): the probability of each length from 0."""
+        found = np.zeros(self.largest + 1)
+        found[list(self.lengths)] = [float(share) for share in self.shares]
+        return found
+
+    def aliases(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return value, threshold (0 .. 2^32) and alias, each int64 (n,), for `lbopt.kernels.sampling.draw.prompt`."""
+        n = len(self.lengths)
+        left = [share * n for share in self.shares]
+        threshold, other = np.full(n, _WHOLE, np.int64), np.arange(n, dtype=np.int64)
+        small = [i for i in range(n) if left[i] < 1]
+        large = [i for i in range(n) if left[i] >= 1]
+        while small and large:
+            i, j = small.pop(), large.pop()
+            threshold[i], other[i] = round(left[i] * _WHOLE), j
+            left[j] -= 1 - left[i]
+            (small if left[j] < 1 else large).append(j)
+        return np.array(self.lengths, np.int64), threshold, other
+
+    def _moment(self, centre: Fraction, power: int) -> Fraction:
+        return sum(
+            (share * (length - centre) ** power for length, share in zip(self.lengths, self.shares, strict=True)),
+            Fraction(0),
+        )
+
+
+#: Larger numerators or denominators are of no use, and would make laws too wide to compute.
+_LARGEST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A cycle of growths; step k gains the entry k modulo its length."""
+
+    cycle: tuple[Fraction, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Growth:
+        """Read ``1``, ``1/2``, ``0.5`` or a cycle such as ``0+1+3``."""
+        try:
+            if "e" in text.lower():
+                raise ValueError(text)  # a Fraction would write out all digits of 1e999999999
+            cycle = tuple(Fraction(part) for part in text.split("+"))
+        except (ValueError, ZeroDivisionError):
+            raise InputError(f"growth is '{text}'; expected tokens a step such as 1, 1/2, or a cycle 0+1+3") from None
+        if min(cycle) < 0 or max(max(part.numerator, part.denominator) for part in cycle) > _LARGEST:
+            raise InputError(f"growth is '{text}'; expected fractions from 0, of numbers up to {_LARGEST}")
+        return cls(cycle)
+
+    @property
+    def unit(self) -> int:
+        """The common denominator: sizes are whole numbers of 1/unit tokens."""
+        return math.lcm(*(part.denominator for part in self.cycle))
+
+    @property
+    def largest(self) -> Fraction:
+        """delta_max, tokens a step."""
+        return max(self.cycle)
+
+    def up_to(self, first: int, steps: int) -> NDArray[np.int64]:
+        """Return int64 (steps,): the growth of steps 1 .. k in 1/unit tokens, for k from `first` on."""
+        each = np.array([int(part * self.unit) for part in self.cycle], np.int64)
+        partial = np.concatenate(([0], np.cumsum(np.roll(each, -1))))  # of the steps 1 .. i, i up to a whole cycle
+        k = np.arange(first, first + steps, dtype=np.int64)
+        found: NDArray[np.int64] = partial[-1] * (k // each.size) + partial[k % each.size]
+        return found
+
+    def latest(self, phase: int) -> list[Fraction]:
+        """Return one cycle of growths backwards from a step k with k modulo the cycle equal to `phase`."""
+        return [self.cycle[(phase - back) % len(self.cycle)] for back in range(len(self.cycle))]
+
+
+LLM = Growth((Fraction(1),))
+
 
 #: Ages whose probability is below this in total are left out; float64 sees no more.
 TAIL = 1e-18
@@ -101,12 +253,6 @@ class SlotLaw:
 def snapshot_variance(law: PromptLaw, p: float, growth: float = 1.0) -> float:
     """Return sigma_snap^2 in tokens squared: of a slot seen at any time, for a constant `growth` a step."""
     return float(law.variance) + growth**2 * age_variance(p)
-
-
-def snapshot_skewness(law: PromptLaw, p: float, growth: float = 1.0) -> float:
-    """Return gamma_1 of a slot seen at any time."""
-    third = float(law.third_moment) + growth**3 * age_third_moment(p)
-    return float(third / snapshot_variance(law, p, growth) ** 1.5)
 
 
 def prompt_slot_law(law: PromptLaw) -> SlotLaw:

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from lbopt.exceptions import InputError
-from lbopt.theory.laws.growth import Growth
+from lbopt.theory.laws.slot_law import Growth
 
 Floats = NDArray[np.float64]
 

@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from lbopt.exceptions import InputError
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import PromptLaw
 from lbopt.theory.laws.stale import Lives
 
 #: Points of the grid, and its half width in standard deviations of a random split, beyond what a window can bring.
@@ -55,15 +55,6 @@ _MOST_ROUNDS = 20_000
 
 #: Least variance, tokens squared, and largest skewness that Edgeworth's form is used with.
 _LEAST, _MOST_SKEW = 1.0, 0.7
-
-
-def fresh_power_of_two(G: int, p: float, prompts: PromptLaw) -> float:
-    """Return what power of two choices leaves by true sight, tokens: G H_{G-1} (E[S^2] + E[X^2]) / (2 E[S])."""
-    mean = float(prompts.mean)
-    squares = float(prompts.variance) + mean**2
-    age, age_squares = 1 / p, (2 - p) / p**2  # of a request that ends, which has grown once a step
-    ended = squares + 2 * mean * age + age_squares
-    return G * float(special.digamma(G) + np.euler_gamma) * (squares + ended) / (2 * mean)
 
 
 def power_of_two(G: int, p: float, prompts: PromptLaw, arrivals: float, period: int) -> float:

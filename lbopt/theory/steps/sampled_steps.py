@@ -81,13 +81,17 @@ def two_plenty_steps(shape: StepShape) -> Draw:
     return draw
 
 
-def any_overloaded_steps(shape: StepShape) -> Draw:
-    """Steps whose pool meets Definition 1 with little to spare, some sizes rare and others common."""
+def any_overloaded_steps(shape: StepShape, c_min: int = 0, *, plentiful: bool = False) -> Draw:
+    """Steps whose pool meets Definition 1 with little to spare, some sizes rare and others common.
+
+    Every worker has at least `c_min` free slots; with `plentiful` the largest size has as many copies as are admitted.
+    """
 
     def draw(rng: np.random.Generator) -> SmallStep:
-        free, sizes = _slots(rng, shape.G, shape.c_max), _sizes(rng, shape.s_max, shape.classes)
+        free, sizes = _slots(rng, shape.G, shape.c_max, c_min), _sizes(rng, shape.s_max, shape.classes)
         shares = rng.random(shape.classes) + 0.05
         copies = np.ones(shape.classes, np.int64)
+        copies[-1] = free.sum() if plentiful else 1
         while copies.sum() - copies.max() < free.sum():
             copies[rng.choice(shape.classes, p=shares / shares.sum())] += 1
         return _step(_levels(rng, shape.G, shape.spread), free, sizes, copies)
@@ -151,12 +155,12 @@ def second_opinion(regime: str, steps: list[SmallStep]) -> Finding:
     )
 
 
-def _slots(rng: np.random.Generator, G: int, c_max: int) -> IntArray:
-    """0 .. c_max free slots on each worker, at least one in all; half of the time as many on every worker."""
+def _slots(rng: np.random.Generator, G: int, c_max: int, c_min: int = 0) -> IntArray:
+    """c_min .. c_max free slots on each worker, at least one in all; half of the time as many on every worker."""
     if rng.random() < 0.5:
-        return np.full(G, rng.integers(1, c_max + 1))
+        return np.full(G, rng.integers(max(1, c_min), c_max + 1))
     while True:
-        free = rng.integers(0, c_max + 1, G)
+        free = rng.integers(c_min, c_max + 1, G)
         if free.any():
             return free
 
