@@ -16,10 +16,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lbopt.exceptions import InputError
-from lbopt.model.conditions_program import formulate_conditions
 from lbopt.model.formulation import formulate
 from lbopt.model.linear_program import LinearProgram
-from lbopt.model.paced_numbers import paced_numbers
 from lbopt.model.step_problem import StepProblem
 from lbopt.whole_file import whole_file
 
@@ -43,9 +41,8 @@ def write_program(problem: StepProblem, path: str | Path) -> None:
 
 def _one_objective(problem: StepProblem) -> tuple[LinearProgram, dict[str, int]]:
     """Return the program of a problem, and what the goals weigh in its objective."""
-    if problem.conditions is None:
-        return formulate(problem), {}
-    return formulate_conditions(paced_numbers(problem)).weighted()
+    program = formulate(problem)
+    return program.weighted() if program.goals else (program, {})
 
 
 def _lp_lines(program: LinearProgram, comments: Sequence[str]) -> Iterator[str]:

@@ -141,16 +141,27 @@ class Floors:
             heaviest = self._heaviest(part)
             workers, held = int(before.size), int(before.sum())
             together = workers * level - held - admitted_total(heaviest, self.must, most, largest=True)
-            slots = np.minimum(self.slots, most)
-            if self.may is None or self.adds is None:
-                brought = sums_of_first(np.sort(heaviest)[::-1], most)[np.minimum(slots, heaviest.size)]
-            else:
-                here = -np.sort(-np.where(self.may, self.adds[:, :, part].sum(axis=2), 0), axis=0)
-                brought = (here * (np.arange(heaviest.size)[:, None] < slots)).sum(axis=0)
-            return max(together, int(np.maximum(level - before - brought, 0).sum()))
+            least = level - before - self._brought(part, most)
+            return max(together, int(np.maximum(least, 0).sum()))
 
         apart = sum(on([h]) for h in steps)
         return self.scale * (apart if floors.size == 1 else max(apart, on(list(steps))))
+
+    def ceilings(self) -> IntArray:
+        """Return the largest load that each worker can have, int64 (G, H + 1), in tokens or units of pace."""
+        columns = [self.full[:, h] + self._brought([h], self.must.size) for h in range(self.full.shape[1])]
+        ceilings: IntArray = self.scale * np.stack(columns, axis=1) + self.shift
+        return ceilings
+
+    def _brought(self, part: list[int], most: int) -> IntArray:
+        """Return what each worker's slots take of some columns at most, int64 (G,); `most` requests are admitted."""
+        slots = np.minimum(self.slots, most)
+        if self.may is None or self.adds is None:
+            heaviest = np.sort(self._heaviest(part))[::-1]
+            return sums_of_first(heaviest, most)[np.minimum(slots, heaviest.size)]
+        here = -np.sort(-np.where(self.may, self.adds[:, :, part].sum(axis=2), 0), axis=0)
+        brought: IntArray = (here * (np.arange(self.must.size)[:, None] < slots)).sum(axis=0)
+        return brought
 
     def _heaviest(self, part: list[int]) -> IntArray:
         """Return the most that each request brings to some columns, int64 (N',)."""

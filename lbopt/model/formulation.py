@@ -1,20 +1,24 @@
 """The integer program of a step problem, once for all solvers, as plain arrays of exact Python integers.
 
-Requests with equal work row and equal `must_admit` flag are interchangeable and form a class k of n_k members; only
-workers with free slots get variables. With y[k,g] = members of class k sent to g and M_h = maximum load at h,
+Requests that nothing tells apart form a kind k of n_k members. With y[k,g] = members of kind k placed on worker g
+(columns for workers that may take one), z[r] = whether running request r pauses, and M_h = largest load at h,
 
-    min   sum_h G M_h - sum_{k,g} (sum_h w_k(h)) y[k,g]  + offset
-    s.t.  sum_g y[k,g] <= n_k           (= n_k where every member has to be admitted)
-          sum_k y[k,g] <= slots_g       (= slots_g where all slots get filled)
-          sum_{k,g} y[k,g] = U
-          M_h - sum_k w_k(h) y[k,g] >= base[g,h]
-          load at h = 0 of worker g >= that of g'   for neighbours g, g' with equal base row and equal slots.
+    min   sum_h G M_h - sum_{k,g} (sum_h w_k(g,h)) y[k,g] + sum_r (v_r + pause_cost_r) z[r]
+          + sum_k waiting_cost_k (n_k - sum_g y[k,g]) + offset
+    s.t.  sum_g y[k,g] <= n_k                     (= n_k where every member has to be admitted)
+          sum_k y[k,g] <= slots_g                 (= slots_g where all slots get filled)
+          sum_k need_k y[k,g] <= limit_g          for each resource
+          sum_{k,g} y[k,g] = U                    where so many have to be admitted: always without conditions
+          M_h - sum_k w_k(g,h) y[k,g] + (v_r z[r] of g's running requests, at h = 0) >= base[g,h]
+          load at h = 0 of worker g >= that of g' for neighbours g, g' with equal base row and equal slots.
 
-The last rows break the symmetry of equal workers. Base loads are shifted by the least one of their column, which
-changes nothing in G max - sum, and everything is divided by the greatest common divisor of what remains; the
-objective in tokens is `scale * (offset + cost . x)`.
+The last rows break the symmetry of equal workers; conditions tell most workers apart, so that they are left out there.
+Loads and works are in tokens, or in units of pace and less credits. Base loads are shifted by the least one of their
+column, which changes nothing in G max - sum, and everything is divided by the greatest common divisor of what remains;
+the objective in tokens is `scale * (offset + cost . x)`. Goals that come before the objective have a cost of their own:
+a solver minimises one after the other and holds what it reached by a row.
 
-Source: BF-IO (arXiv 2601.17855), section 4, program (IO); the class counts and the symmetry rows are ours.
+Source: BF-IO (arXiv 2601.17855), section 4, program (IO); kinds, conditions and the symmetry rows are ours.
 """
 
 from __future__ import annotations
@@ -22,40 +26,74 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import gcd
 
-from lbopt.exceptions import InputError
+from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.model.assignment import WAITS
-from lbopt.model.floors import Floors, prefix_sums
+from lbopt.model.floors import Floors
 from lbopt.model.linear_program import LinearProgram, Row
-from lbopt.model.reduced_loads import ReducedLoads, reduce_loads
+from lbopt.model.paced_numbers import PacedNumbers, RequestKind, paced_numbers
 from lbopt.model.step_problem import StepProblem
 
 
 @dataclass(frozen=True, slots=True)
-class RequestClass:
-    """Requests that nothing tells apart: equal work row (in reduced units) and equal `must_admit` flag."""
+class Goal:
+    """A goal before the objective: its value is `offset` plus ``cost . x``, where columns without an entry cost 0."""
 
-    members: tuple[int, ...]
-    work: tuple[int, ...]
-    must_admit: bool
+    name: str
+    cost: dict[int, int]
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class Program(LinearProgram):
-    """The program of a plain problem; columns are y[k,g], then M_h.
+    """The program of a step problem; columns are y[k,g], then z[r], then M_h.
 
-    `num_core` counts the columns of the program proper; further ones come from `extended`, and `tokens` reads values
-    of the core alone.
+    `cells` is the column of each y, by kind and worker. `shift` is taken from each column of loads; `twins` are open
+    workers that nothing tells apart. `num_core` counts the columns of the program proper; further ones come from
+    `extended`, and `tokens` reads values of the core alone.
     """
 
-    classes: tuple[RequestClass, ...]
-    open_workers: tuple[int, ...]
-    loads: ReducedLoads
+    numbers: PacedNumbers
+    cells: dict[tuple[int, int], int]
+    goals: tuple[Goal, ...]
+    shift: tuple[int, ...]
+    twins: tuple[tuple[int, ...], ...]
     num_core: int
 
-    def column(self, k: int, position: int) -> int:
-        """Return the column of y[k, open_workers[position]]."""
-        return k * len(self.open_workers) + position
+    def for_goal(self, place: int, held: Sequence[int]) -> LinearProgram:
+        """Return the program of one goal, or of the objective after the last, with the goals before it held.
+
+        Parameters
+        ----------
+        place
+            Which goal.
+        held
+            Values of the goals before it, which are not to be exceeded.
+        """
+        rows = [
+            Row(f"hold_{goal.name}", tuple(goal.cost), tuple(goal.cost.values()), None, value - goal.offset)
+            for goal, value in zip(self.goals[:place], held, strict=True)
+            if goal.cost
+        ]
+        program = replace(self, rows=self.rows + tuple(rows))
+        if place == len(self.goals):
+            return program
+        goal = self.goals[place]
+        cost = tuple(goal.cost.get(column, 0) for column in range(len(self.names)))
+        return replace(program, cost=cost, offset=goal.offset, scale=1)
+
+    def weighted(self) -> tuple[LinearProgram, dict[str, int]]:
+        """Return the program in which goals weigh so much that they come first, and their weights in reduced units."""
+        weights: dict[str, int] = {}
+        cost, offset, weight = list(self.cost), self.offset, self.total + 1
+        for goal in reversed(self.goals):
+            weights[goal.name] = weight
+            offset += weight * goal.offset
+            for column, c in goal.cost.items():
+                cost[column] += weight * c
+            weight *= goal.offset + 1
+        return replace(self, cost=tuple(cost), offset=offset), weights
 
     def extended(
         self,
@@ -88,137 +126,221 @@ class Program(LinearProgram):
             rows=self.rows + tuple(rows),
         )
 
-    def encode(self, assignment: Sequence[int]) -> list[int]:
-        """Return the values of the core columns for a feasible assignment, equal workers relabelled to fit the rows."""
-        position_of = {g: position for position, g in enumerate(self.open_workers)}
-        counts = [[0] * len(self.classes) for _ in self.open_workers]
-        for k, group in enumerate(self.classes):
-            for i in group.members:
-                if assignment[i] != WAITS:
-                    counts[position_of[int(assignment[i])]][k] += 1
-        for twins in _equal_workers(self.loads.base, self.problem.slots.tolist(), self.open_workers):
-            ordered = sorted((counts[position] for position in twins), key=lambda c: -self._load(c, 0))
-            for position, column in zip(twins, ordered, strict=True):
-                counts[position] = column
-        values = [counts[position][k] for k in range(len(self.classes)) for position in range(len(counts))]
-        for h in range(self.problem.horizon + 1):
-            peak = max(row[h] for row in self.loads.base)
-            for position, g in enumerate(self.open_workers):
-                peak = max(peak, self.loads.base[g][h] + self._load(counts[position], h))
-            values.append(peak)
-        return values
+    def encode(self, workers: Sequence[int], pauses: Sequence[bool] = ()) -> list[int]:
+        """Return the values of the core columns for a feasible decision, equal workers relabelled to fit the rows."""
+        numbers = self.numbers
+        counts = [[0] * len(numbers.kinds) for _ in numbers.slots]
+        for k, kind in enumerate(numbers.kinds):
+            for i in kind.members:
+                if workers[i] != WAITS:
+                    counts[workers[i]][k] += 1
+        for twins in self.twins:
+            first = [kind.work[twins[0]][0] for kind in numbers.kinds]
+            ordered = sorted((counts[g] for g in twins), key=lambda own: -sum(map(int.__mul__, own, first)))
+            for g, own in zip(twins, ordered, strict=True):
+                counts[g] = own
+        loads = [list(row) for row in numbers.base]
+        for k, g in self.cells:
+            if counts[g][k]:
+                loads[g] = [a + counts[g][k] * w for a, w in zip(loads[g], numbers.kinds[k].work[g], strict=True)]
+        for one, paused in zip(numbers.running, pauses, strict=True):
+            loads[one.worker][0] -= one.work * paused
+        peaks = [(max(row[h] for row in loads) - self.shift[h]) // self.scale for h in numbers.columns]
+        return [*(counts[g][k] for k, g in self.cells), *map(int, pauses), *peaks]
 
     def decode(self, values: Sequence[int]) -> list[int]:
-        """Return the canonical assignment: within a class the lowest request goes to the lowest worker first.
+        """Return the canonical assignment: within a kind the lowest request goes to the lowest worker first.
 
         Raises
         ------
         InputError
-            Where a count is negative or a class gives away more members than it has.
+            Where a count is negative or a kind gives away more members than it has.
         """
-        assignment = [WAITS] * self.problem.num_requests
-        for k, group in enumerate(self.classes):
-            waiting = iter(group.members)
-            for position, g in enumerate(self.open_workers):
-                count = values[self.column(k, position)]
-                taken = [i for _, i in zip(range(count), waiting, strict=False)]
-                if len(taken) != count:
-                    raise InputError(
-                        f"{self.names[self.column(k, position)]} is {count}; class {k} has no such number left"
-                    )
-                for i in taken:
-                    assignment[i] = g
-        return assignment
+        workers = [WAITS] * self.problem.num_requests
+        left = [list(kind.members) for kind in self.numbers.kinds]
+        for ((k, g), column), count in zip(self.cells.items(), values, strict=False):
+            if not 0 <= count <= len(left[k]):
+                raise InputError(f"{self.names[column]} is {count}; kind {k} has no such number left")
+            for i in left[k][:count]:
+                workers[i] = g
+            del left[k][:count]
+        return workers
 
-    def _load(self, counts: Sequence[int], h: int) -> int:
-        return sum(count * group.work[h] for count, group in zip(counts, self.classes, strict=True))
+    def paused(self, values: Sequence[int]) -> list[bool]:
+        """Return which of the running requests that may pause do."""
+        first = len(self.cells)
+        return [value == 1 for value in values[first : first + len(self.numbers.running)]]
 
 
-def formulate(problem: StepProblem) -> Program:
-    """Return the integer program of `problem`; it needs at least one request to admit."""
-    problem.refuse_conditions("the plain program")
-    if problem.num_admitted == 0:
+def formulate(problem: StepProblem, numbers: PacedNumbers | None = None) -> Program:
+    """Return the integer program of a problem, whose numbers may be there already.
+
+    Raises
+    ------
+    InputError
+        Where a plain problem has nothing to decide.
+    InfeasibleDecisionError
+        Where requests that must be admitted have no worker that may take them, so that a row would have no column.
+    """
+    if problem.conditions is None and problem.num_admitted == 0:
         raise InputError("there is nothing to decide: no request waits or no slot is free, so there is no program")
-    loads = reduce_loads(problem)
-    classes = request_classes(problem, loads)
-    slots = problem.slots.tolist()
-    open_workers = tuple(g for g in range(problem.num_workers) if slots[g] > 0)
-    G, K, width = problem.num_workers, len(classes), problem.horizon + 1
-    all_admitted = problem.num_admitted == problem.num_requests
-    all_filled = problem.num_admitted == problem.num_free_slots
-
-    def y(k: int, position: int) -> int:
-        return k * len(open_workers) + position
-
-    first_peak = K * len(open_workers)
-    names = [f"y_k{k}_g{g}" for k in range(K) for g in open_workers] + [f"M_h{h}" for h in range(width)]
-    floors = [(peak - s) // loads.scale for peak, s in zip(Floors(problem).peaks(), loads.shift, strict=True)]
-    heaviest = [prefix_sums(sorted((row[h] for row in loads.work), reverse=True)) for h in range(width)]
-    ceilings = [
-        max(row[h] + heaviest[h][min(c, problem.num_requests)] for row, c in zip(loads.base, slots, strict=True))
-        for h in range(width)
-    ]
-    upper = [min(len(group.members), slots[g]) for group in classes for g in open_workers] + ceilings
-    # Where everyone is admitted the total work is a constant, which belongs into the offset: smaller coefficients.
-    gain = [0 if all_admitted else sum(group.work) for group in classes]
-    cost = [-gain[k] for k in range(K) for _ in open_workers] + [G] * width
-    offset = -sum(map(sum, loads.base)) - (sum(map(sum, loads.work)) if all_admitted else 0)
-
-    rows = []
-    for k, group in enumerate(classes):
-        columns = tuple(y(k, p) for p in range(len(open_workers)))
-        count = len(group.members)
-        least = count if all_admitted or group.must_admit else None
-        rows.append(Row(f"class_k{k}", columns, (1,) * len(columns), least, count))
-    for p, g in enumerate(open_workers):
-        columns = tuple(y(k, p) for k in range(K))
-        rows.append(Row(f"slots_g{g}", columns, (1,) * K, slots[g] if all_filled else None, slots[g]))
-    every = tuple(range(first_peak))
-    rows.append(Row("admitted", every, (1,) * len(every), problem.num_admitted, problem.num_admitted))
-    for h in range(width):
-        for p, g in enumerate(open_workers):
-            if loads.base[g][h] + heaviest[h][min(slots[g], problem.num_requests)] <= floors[h]:
-                continue  # this worker can never set the pace at h
-            terms = [(y(k, p), -group.work[h]) for k, group in enumerate(classes) if group.work[h]]
-            columns = (first_peak + h, *(column for column, _ in terms))
-            rows.append(Row(f"peak_h{h}_g{g}", columns, (1, *(c for _, c in terms)), loads.base[g][h], None))
-    for twins in _equal_workers(loads.base, slots, open_workers):
-        for p, q in pairwise(twins):
-            busy = [(k, group.work[0]) for k, group in enumerate(classes) if group.work[0]]
-            columns = tuple(y(k, p) for k, _ in busy) + tuple(y(k, q) for k, _ in busy)
-            signs = tuple(w for _, w in busy) + tuple(-w for _, w in busy)
-            if columns:
-                rows.append(Row(f"order_g{open_workers[p]}_g{open_workers[q]}", columns, signs, 0, None))
-    return Program(
-        problem=problem,
-        classes=classes,
-        open_workers=open_workers,
-        names=tuple(names),
-        lower=(0,) * first_peak + tuple(floors),
-        upper=tuple(upper),
-        cost=tuple(cost),
-        rows=tuple(rows),
-        offset=offset,
-        scale=loads.scale,
-        total=G * sum(ceilings),
-        loads=loads,
-        num_core=len(names),
-    )
+    numbers = numbers or paced_numbers(problem)
+    return _Writer(numbers).program()
 
 
-def request_classes(problem: StepProblem, loads: ReducedLoads) -> tuple[RequestClass, ...]:
-    """Return the requests by work and whether they must be admitted, the heaviest class first."""
-    members: dict[tuple[tuple[int, ...], bool], list[int]] = {}
-    for i, (row, must) in enumerate(zip(loads.work, problem.must_admit.tolist(), strict=True)):
-        members.setdefault((row, must), []).append(i)
-    # Heaviest first: the order in which both people and searches like to decide.
-    ordered = sorted(members.items(), key=lambda item: (-sum(item[0][0]), item[1]))
-    return tuple(RequestClass(tuple(group), row, must) for (row, must), group in ordered)
+class _Writer:
+    """Writes a program down, in reduced units."""
+
+    def __init__(self, numbers: PacedNumbers) -> None:
+        self.numbers, self.kinds, problem = numbers, numbers.kinds, numbers.problem
+        pairs = [(k, g) for k, kind in enumerate(numbers.kinds) for g in kind.work]
+        self.cells = {cell: column for column, cell in enumerate(pairs)}
+        self._refuse_empty_rows()
+        self.on: dict[int, list[tuple[int, int]]] = {}  # worker -> (column, kind)
+        for (k, g), column in self.cells.items():
+            self.on.setdefault(g, []).append((column, k))
+        self.goals_waiting = "overdue" not in numbers.goals
+        self.shift, self.scale = _reduction(numbers, with_waiting=self.goals_waiting)
+        self.all_go = numbers.exactly == problem.num_requests
+        self.base = [self._reduced(row) for row in numbers.base]
+        rows = {row: [w // self.scale for w in row] for kind in self.kinds for row in set(kind.work.values())}
+        self.work = [{g: rows[row] for g, row in kind.work.items()} for kind in self.kinds]
+        floors = Floors(problem)
+        self.floors = [-(-(peak - s) // self.scale) for peak, s in zip(floors.peaks(), self.shift, strict=True)]
+        self.ceilings = [self._reduced(row) for row in floors.ceilings().tolist()]
+        self.first_peak = len(self.cells) + len(numbers.running)
+        alike: dict[tuple[object, ...], list[int]] = {}
+        for g in self.on if problem.conditions is None else ():
+            alike.setdefault((numbers.base[g], numbers.slots[g]), []).append(g)
+        self.twins = tuple(tuple(group) for group in alike.values() if len(group) > 1)
+
+    def program(self) -> Program:
+        """Return it."""
+        numbers, kinds, scale, cells = self.numbers, self.kinds, self.scale, self.cells
+        G = numbers.problem.num_workers
+        highest = [max(pair) for pair in zip(self.floors, map(max, zip(*self.ceilings, strict=True)), strict=True)]
+        waiting = [kind.waiting_cost // scale if self.goals_waiting else 0 for kind in kinds]
+        # Where all are admitted their total work is a constant, which belongs into the offset: smaller coefficients.
+        constant = self.all_go and numbers.problem.conditions is None
+        cost = [0 if constant else -sum(self.work[k][g]) - waiting[k] for k, g in cells]
+        cost += [(one.work + one.cost) // scale for one in numbers.running] + [G] * len(highest)
+        owed = sum(price * len(kind.members) for price, kind in zip(waiting, kinds, strict=True))
+        moved = sum(w * len(kind.members) for kind in kinds for w in next(iter(kind.work.values()))) if constant else 0
+        rows = [*self._placing_rows(), *self._peak_rows(), *self._order_rows()]
+        goals = _goals(numbers, cells)
+        of_rows = [sum(map(abs, row.coefficients)) for row in rows if row.name.startswith("holds")]
+        pauses = sum(one.cost // scale for one in numbers.running)
+        names = [f"y_k{k}_g{g}" for k, g in cells] + [f"z_r{r}" for r in range(len(numbers.running))]
+        upper = [min(len(kinds[k].members), numbers.slots[g]) for k, g in cells] + [1] * len(numbers.running)
+        return Program(
+            problem=numbers.problem,
+            names=(*names, *(f"M_h{h}" for h in numbers.columns)),
+            lower=(0,) * self.first_peak + tuple(self.floors),
+            upper=(*upper, *highest),
+            cost=tuple(cost),
+            rows=tuple(rows),
+            offset=owed - sum(map(sum, self.base)) - moved // scale,
+            scale=scale,
+            total=max(G * sum(highest) + owed + pauses, *of_rows, *(goal.offset for goal in goals), 0),
+            numbers=numbers,
+            cells=cells,
+            goals=goals,
+            shift=self.shift,
+            twins=self.twins,
+            num_core=self.first_peak + len(highest),
+        )
+
+    def _refuse_empty_rows(self) -> None:
+        for kind in self.kinds:
+            if kind.must_admit and not kind.work:
+                raise InfeasibleDecisionError(
+                    f"request {kind.members[0]} must be admitted, and no worker that may take it has room"
+                )
+        if self.numbers.exactly and not self.cells:
+            raise InfeasibleDecisionError(
+                f"exactly {self.numbers.exactly} requests must be admitted, and no worker may take any of them"
+            )
+
+    def _reduced(self, row: Sequence[int]) -> list[int]:
+        return [(a - s) // self.scale for a, s in zip(row, self.shift, strict=True)]
+
+    def _placing_rows(self) -> list[Row]:
+        """Return the rows on counts alone: kinds, slots, resources, and how many are admitted."""
+        numbers, rows, first = self.numbers, [], 0
+        for k, kind in enumerate(self.kinds):
+            if kind.work:
+                columns, count = tuple(range(first, first + len(kind.work))), len(kind.members)
+                least = count if kind.must_admit or self.all_go else None
+                rows.append(Row(f"kind_k{k}", columns, (1,) * len(columns), least, count))
+                first += len(columns)
+        filled = numbers.exactly == numbers.problem.num_free_slots
+        for g, mine in sorted(self.on.items()):
+            slots = numbers.slots[g]
+            rows.append(Row(f"slots_g{g}", *_columns([(c, 1) for c, _ in mine]), slots if filled else None, slots))
+            for place, limit in enumerate(numbers.limits):
+                taken = [(c, self.kinds[k].needs[place]) for c, k in mine if self.kinds[k].needs[place]]
+                if sum(self.kinds[k].needs[place] * len(self.kinds[k].members) for _, k in mine) > limit[g]:
+                    unit = gcd(*(need for _, need in taken))
+                    columns, needs = _columns([(c, need // unit) for c, need in taken])
+                    rows.append(Row(f"holds_{place}_g{g}", columns, needs, None, limit[g] // unit))
+        if numbers.exactly is not None and self.cells:
+            columns = tuple(range(len(self.cells)))
+            rows.append(Row("admitted", columns, (1,) * len(columns), numbers.exactly, numbers.exactly))
+        return rows
+
+    def _peak_rows(self) -> list[Row]:
+        """Return the rows that keep M_h above the loads, but for workers that can never set the pace at h."""
+        numbers, rows = self.numbers, []
+        for h in numbers.columns:
+            for g in range(len(self.base)):
+                if self.ceilings[g][h] <= self.floors[h]:
+                    continue
+                terms = [(column, -self.work[k][g][h]) for column, k in self.on.get(g, ())]
+                if h == 0:
+                    running = enumerate(numbers.running, start=len(self.cells))
+                    terms += [(column, one.work // self.scale) for column, one in running if one.worker == g]
+                busy = [(self.first_peak + h, 1), *(term for term in terms if term[1])]
+                rows.append(Row(f"peak_h{h}_g{g}", *_columns(busy), self.base[g][h], None))
+        return rows
+
+    def _order_rows(self) -> list[Row]:
+        """Return the rows that put equal workers in order."""
+        rows = []
+        for twins in self.twins:
+            for g, other in pairwise(twins):
+                busy = [(k, self.work[k][g][0]) for k in range(len(self.kinds)) if self.work[k][g][0]]
+                terms = [(self.cells[k, g], w) for k, w in busy] + [(self.cells[k, other], -w) for k, w in busy]
+                if terms:
+                    rows.append(Row(f"order_g{g}_g{other}", *_columns(terms), 0, None))
+        return rows
 
 
-def _equal_workers(base: Sequence[Sequence[int]], slots: Sequence[int], open_workers: Sequence[int]) -> list[list[int]]:
-    """Return the positions (in `open_workers`) of workers that nothing tells apart, groups of two and more."""
-    groups: dict[tuple[tuple[int, ...], int], list[int]] = {}
-    for position, g in enumerate(open_workers):
-        groups.setdefault((tuple(base[g]), slots[g]), []).append(position)
-    return [twins for twins in groups.values() if len(twins) > 1]
+def _columns(terms: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    columns, coefficients = zip(*terms, strict=True)
+    return columns, coefficients
+
+
+def _goals(numbers: PacedNumbers, cells: dict[tuple[int, int], int]) -> tuple[Goal, ...]:
+    def price(kind: RequestKind, name: str) -> int:
+        return 1 if name == "left_waiting" else kind.waiting_cost
+
+    goals = []
+    for name in numbers.goals:
+        cost = {column: -price(numbers.kinds[k], name) for (k, _), column in cells.items()}
+        offset = sum(price(kind, name) * len(kind.members) for kind in numbers.kinds)
+        goals.append(Goal(name, {column: c for column, c in cost.items() if c}, offset))
+    return tuple(goals)
+
+
+def _reduction(numbers: PacedNumbers, *, with_waiting: bool) -> tuple[tuple[int, ...], int]:
+    """Return what all loads of a column share, and the common divisor of what remains and of all costs."""
+    shift = tuple(map(min, zip(*numbers.lightest, strict=True)))
+    scale = 0
+    for row in numbers.lightest:
+        scale = gcd(scale, *(a - s for a, s in zip(row, shift, strict=True)))
+    for one in numbers.running:
+        scale = gcd(scale, one.work, one.cost)
+    for kind in numbers.kinds:
+        works = {w for row in set(kind.work.values()) for w in row}
+        scale = gcd(scale, kind.waiting_cost if with_waiting else 0, *works)
+    return shift, scale or 1

@@ -64,7 +64,7 @@ class Question:
     @cached_property
     def program(self) -> Program:
         """The integer program; written down on first use."""
-        return formulate(self.problem)
+        return formulate(self.problem, self.numbers)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -114,17 +114,16 @@ def _with_stage(program: Program, j: int, *, hold_at: int | None) -> Program:
     """Add t_j and d_j; minimise j t + sum d, or hold it at `hold_at`."""
     problem = program.problem
     first = len(program.names)
-    scale, shift = program.loads.scale, program.loads.shift
+    scale, shift, kinds = program.scale, program.shift, program.numbers.kinds
     cells = [(g, h) for g in range(problem.num_workers) for h in range(problem.horizon + 1)]
-    position_of = {g: p for p, g in enumerate(program.open_workers)}
     ceiling = max(scale * high + shift[h] for h, high in enumerate(_peaks(program)))
     names = [f"t_{j}", *(f"d_{j}_g{g}_h{h}" for g, h in cells)]
     rows = []
     for place, (g, h) in enumerate(cells, start=1):
         columns, coefficients = [first, first + place], [1, 1]  # d + t - load of requests >= base
-        if g in position_of:
-            busy = [(k, group.work[h] * scale) for k, group in enumerate(program.classes) if group.work[h]]
-            columns += [program.column(k, position_of[g]) for k, _ in busy]
+        if problem.slots[g]:
+            busy = [(k, kind.work[g][h]) for k, kind in enumerate(kinds) if kind.work[g][h]]
+            columns += [program.cells[k, g] for k, _ in busy]
             coefficients += [-w for _, w in busy]
         rows.append(Row(f"above_{j}_g{g}_h{h}", tuple(columns), tuple(coefficients), int(problem.base[g, h]), None))
     cost = {first: j, **{first + place: 1 for place in range(1, len(cells) + 1)}}

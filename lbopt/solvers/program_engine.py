@@ -100,7 +100,7 @@ class ProgramEngine:
         if self.breaks_ties or not known.closed or too_wide(self.question.problem):
             return known
         program, problem = self.question.program, self.question.problem
-        tokens = program.scale * program.total + problem.num_workers * sum(program.loads.shift)
+        tokens = program.scale * program.total + problem.num_workers * sum(program.shift)
         if not self._capabilities.trusts(tokens):
             return known
         assert known.assignment is not None, "it is closed"

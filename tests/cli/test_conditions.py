@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from lbopt import Conditions, Result, StepProblem
-from lbopt.model.conditions_program import formulate_conditions
-from lbopt.model.paced_numbers import paced_numbers
+from lbopt.model.formulation import formulate
 from lbopt.solvers.registry import is_available
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "one_step_conditions.json"
@@ -50,7 +49,7 @@ def test_exported_programs_have_the_optimum(type_in, here, ending):
         code, _, _ = type_in("solve", "p.json", "--write", f"p{ending}", "--out", "r.json")
         assert code == 0
         result, text = Result.from_json(here / "r.json"), (here / f"p{ending}").read_text()
-        program, weights = formulate_conditions(paced_numbers(problem)).weighted()
+        program, weights = formulate(problem).weighted()
         expected = result.objective // program.scale
         for stage in result.stages:
             assert f"plus {weights[stage.goal]} units times {stage.goal}" in text

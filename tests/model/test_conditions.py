@@ -203,11 +203,10 @@ def test_pauses_are_checked():
 def test_others_refuse_conditions():
     """What does not know conditions says so rather than leave them out."""
     from lbopt.instances.library.entry import compact
-    from lbopt.model.formulation import formulate
     from lbopt.policies.observation import Observation
 
     problem = PLAIN.under(Conditions(pace=[2, 1, 1]))
-    for ask in (compact, formulate, Observation.of_problem):
+    for ask in (compact, Observation.of_problem):
         with pytest.raises(InputError, match="does not know conditions, and the problem has some"):
             ask(problem)
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.model import StepProblem, check_assignment
-from lbopt.model.conditions_program import ConditionsProgram, formulate_conditions
+from lbopt.model.formulation import Program, formulate
 from lbopt.model.integers import IntArray
 from lbopt.model.paced_numbers import PacedNumbers, paced_numbers
 from lbopt.solvers.budget import Budget
@@ -141,7 +141,7 @@ def _answered(numbers: PacedNumbers, solver: str, hint: IntArray | None, budget:
     unheard = budget.limits.effort is not None or budget.limits.cancel is not None
     if solver in OWN and unheard and budget.time_limit is None:  # another solver hears a limit of time alone
         budget = Budget(_FURTHER_SECONDS, budget.seed)
-    return minimised(program or formulate_conditions(numbers), name, best, budget)
+    return minimised(program or formulate(numbers.problem, numbers), name, best, budget)
 
 
 def _taken_further(numbers: PacedNumbers, searched: Outcome, budget: Budget) -> Outcome:
@@ -167,7 +167,7 @@ def _taken_further(numbers: PacedNumbers, searched: Outcome, budget: Budget) -> 
         other = replace(searched, bounds=elementary_bounds(numbers.problem, searched.best))
     else:
         name, program = _auto(numbers, leaves)
-        program = program or formulate_conditions(numbers)
+        program = program or formulate(numbers.problem, numbers)
         other = minimised(program, name, searched.best, Budget(seconds, budget.seed))
         if left is None and other.stop == "time":
             other = replace(other, stop=searched.stop)
@@ -220,7 +220,7 @@ def _by_exhaustion(numbers: PacedNumbers, best: Decision | None, budget: Budget,
     return Outcome(best=found, bounds=bounds, stop=stop, solver=solver)
 
 
-def _auto(numbers: PacedNumbers, leaves: int | None) -> tuple[str, ConditionsProgram | None]:
+def _auto(numbers: PacedNumbers, leaves: int | None) -> tuple[str, Program | None]:
     """Return the solver that "auto" takes, and the program where it was written down for that.
 
     As for plain problems: what is small is exhausted; then comes the first solver whose claims can be used; beyond all
@@ -228,7 +228,7 @@ def _auto(numbers: PacedNumbers, leaves: int | None) -> tuple[str, ConditionsPro
     """
     if leaves is not None and leaves <= AUTO_LEAVES:
         return "brute-force", None
-    program = formulate_conditions(numbers)
+    program = formulate(numbers.problem, numbers)
     ready = [capabilities(name) for name in AUTO_ORDER if is_available(name)]
     trusted = [one.name for one in ready if one.trusts(program.total)]
     if trusted:

@@ -18,7 +18,7 @@ import numpy as np
 
 from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.model import check_assignment
-from lbopt.model.conditions_program import ConditionsProgram
+from lbopt.model.formulation import Program
 from lbopt.solvers.backend import RawAnswer, Task, load
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.conditions.decision import Bound, Decision, Outcome
@@ -29,7 +29,7 @@ from lbopt.solvers.rounding import rounded_up
 _LOG = logging.getLogger(__name__)
 
 
-def minimised(program: ConditionsProgram, name: str, best: Decision | None, budget: Budget) -> Outcome:
+def minimised(program: Program, name: str, best: Decision | None, budget: Budget) -> Outcome:
     """Return what solver `name` finds and claims.
 
     Parameters
@@ -62,7 +62,7 @@ def _value(bound: Bound) -> int:
 class _Run:
     """One solver on one problem, goal after goal."""
 
-    def __init__(self, program: ConditionsProgram, name: str, best: Decision | None, budget: Budget) -> None:
+    def __init__(self, program: Program, name: str, best: Decision | None, budget: Budget) -> None:
         self.program, self.name, self.best, self.budget = program, name, best, budget
         self.trusted = capabilities(name).trusts(program.total)
         self.claims: dict[int, Bound] = {}
@@ -122,7 +122,7 @@ class _Run:
         return self._end("contradicted")
 
 
-def decoded(program: ConditionsProgram, values: Sequence[float] | None) -> Decision | None:
+def decoded(program: Program, values: Sequence[float] | None) -> Decision | None:
     """Return the decision of a solver's values, rounded and checked; None where they give no feasible one.
 
     Parameters
@@ -135,7 +135,8 @@ def decoded(program: ConditionsProgram, values: Sequence[float] | None) -> Decis
     if values is None or not all(map(isfinite, values)):
         return None
     try:
-        workers, pauses = program.decode([round(value) for value in values])
+        whole = [round(value) for value in values]
+        workers, pauses = program.decode(whole), program.paused(whole)
         check_assignment(program.problem, np.array(workers, dtype=np.int64))
     except (InputError, InfeasibleDecisionError):
         return None

@@ -7,7 +7,7 @@ from naive.conditions import decisions, is_feasible, least_rank, rank_of
 from solvers.conditions.drawn import problem_of
 
 from lbopt import InfeasibleDecisionError, Result, solve, verify
-from lbopt.model.conditions_program import formulate_conditions
+from lbopt.model.formulation import formulate
 from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers import elementary_bound
 from lbopt.solvers.budget import Budget
@@ -83,7 +83,7 @@ def program_contradiction(case: dict[str, Any], solver: str, seen: Counter) -> s
         rank = None if found is None else found.rank(problem)
         return None if (rank, stop) == (truth, "done") else f"exhaustion finds {rank}, but the best rank is {truth}"
     try:
-        program = formulate_conditions(numbers)
+        program = formulate(numbers.problem)
     except InfeasibleDecisionError:
         seen["infeasible"] += 1
         return None if truth is None else f"no program, but {truth} is reached"

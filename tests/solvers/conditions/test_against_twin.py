@@ -11,7 +11,7 @@ from solvers.conditions.compared import bound_contradiction, contradiction, prog
 from solvers.conditions.drawn import KINDS, drawn, problem_of
 
 from lbopt import Conditions, InfeasibleDecisionError, StepProblem, solve
-from lbopt.model.conditions_program import ConditionsProgram, formulate_conditions
+from lbopt.model.formulation import Program, formulate
 from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers.engine import REFUSALS, Question
 from lbopt.solvers.exhaustion import _Search
@@ -153,11 +153,11 @@ def test_a_planted_program_is_noticed(monkeypatch, prefix, kind):
     """A program that lacks rows of one sort."""
     import solvers.conditions.compared as room
 
-    def formulated(numbers) -> ConditionsProgram:
-        program = formulate_conditions(numbers)
+    def formulated(problem) -> Program:
+        program = formulate(problem)
         return replace(program, rows=tuple(row for row in program.rows if not row.name.startswith(prefix)))
 
-    monkeypatch.setattr(room, "formulate_conditions", formulated)
+    monkeypatch.setattr(room, "formulate", formulated)
     assert _found(kind, lambda case: program_contradiction(case, "cp-sat", Counter()))
 
 

@@ -9,7 +9,7 @@ from solvers.conditions.compared import rank_of_result
 from solvers.conditions.drawn import recorded
 
 from lbopt import Conditions, InputError, Result, StepProblem, solve, verify
-from lbopt.model.conditions_program import formulate_conditions
+from lbopt.model.formulation import formulate
 from lbopt.model.paced_numbers import paced_numbers
 from lbopt.report.result_table import result_table
 from lbopt.solvers import exhaustion
@@ -226,7 +226,7 @@ def test_a_goal_that_stays_open_leaves_time_for_the_objective(monkeypatch):
 
     monkeypatch.setattr(stages, "load", load)
     numbers = paced_numbers(SMALL)
-    outcome = stages.minimised(formulate_conditions(numbers), "cp-sat", None, Budget(60.0))
+    outcome = stages.minimised(formulate(numbers.problem), "cp-sat", None, Budget(60.0))
     assert outcome.stop == "time" and outcome.best.rank(SMALL) == BEST
     assert asked[0][0] < 31 < asked[1][0] and asked[1][1] == ["hold_left_waiting"]
 
@@ -234,10 +234,10 @@ def test_a_goal_that_stays_open_leaves_time_for_the_objective(monkeypatch):
 def test_no_program_is_written_down_when_the_time_is_over(monkeypatch):
     """The weight of what is overdue is too large for the own search; the program took 6 s beyond 1 ms."""
 
-    def written(numbers):
+    def written(problem, numbers):
         raise AssertionError("a program was written down after the time limit")
 
-    monkeypatch.setattr("lbopt.solvers.conditions.front.formulate_conditions", written)
+    monkeypatch.setattr("lbopt.solvers.conditions.front.formulate", written)
     rng = np.random.default_rng(15)
     problem = StepProblem.now(rng.integers(2**31, 2**32, 64), rng.integers(0, 7, 64), rng.integers(2**26, 2**30, 256))
     conditioned = problem.under(Conditions(waiting_cost=rng.integers(0, 2**30, 256), overdue_first=True))

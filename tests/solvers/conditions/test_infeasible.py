@@ -130,11 +130,11 @@ def test_reasons_are_proofs_and_greedy_placements_are_feasible():
 
 
 def test_an_infeasible_problem_has_no_program():
-    from lbopt.model.conditions_program import formulate_conditions
+    from lbopt.model.formulation import formulate
 
     problem = at(Conditions(allowed=[[False, False]] + [[True] * 2] * 2))
     with pytest.raises(InfeasibleDecisionError, match="request 0 must be admitted, and no worker"):
-        formulate_conditions(paced_numbers(problem))
+        formulate(problem)
     problem = at(Conditions(admit=1, capacity=[1, 1]), must=None)
     with pytest.raises(InfeasibleDecisionError, match="exactly 1 requests must be admitted, and no worker may take"):
-        formulate_conditions(paced_numbers(problem))
+        formulate(problem)

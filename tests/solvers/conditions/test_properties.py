@@ -13,7 +13,7 @@ from solvers.conditions.drawn import KINDS, drawn, problem_of
 from solvers.small_problems import naive_optimum, step_problems
 
 from lbopt import Conditions, InfeasibleDecisionError, StepProblem, solve
-from lbopt.model.conditions_program import formulate_conditions
+from lbopt.model.formulation import formulate
 from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers.conditions.stages import decoded
 from lbopt.solvers.exhaustion import exhausted, leaf_estimate
@@ -139,7 +139,7 @@ def test_values_of_the_program_are_decisions(case):
     numbers = paced_numbers(problem)
     found, _ = exhausted(numbers, None)
     assume(found is not None)
-    program = formulate_conditions(numbers)
+    program = formulate(numbers.problem)
     pauses = [] if found.paused is None else found.paused.tolist()
     values = program.encode(found.assignment.tolist(), pauses)
     assert all(low <= value <= high for low, value, high in zip(program.lower, values, program.upper, strict=True))
@@ -173,7 +173,7 @@ def test_no_more_leaves_than_estimated(case):
     """Feasible decisions that differ by more than equal requests are at most as many as the estimated leaves."""
     numbers = paced_numbers(problem_of(case))
     try:
-        program = formulate_conditions(numbers)
+        program = formulate(numbers.problem)
     except InfeasibleDecisionError:
         return
     different = {tuple(program.encode(workers, pauses)) for _, workers, pauses in decisions(case)}
