@@ -11,9 +11,7 @@ import argparse
 import numpy as np
 
 from lbopt.prefill import PrefillRequests, PrefillSetting, simulate_prefill
-from lbopt.studies.staggered.places import JUDGED, LATENCIES, LOADS
-from lbopt.studies.staggered.places import RULES
-from lbopt.studies.staggered.places import UNITS, most_rate, prompts
+from lbopt.studies.staggered.places import JUDGED, LATENCIES, LOADS, RULES, UNITS, most_rate, prompts
 
 BASELINES, REFERENCE = ("round-robin", "jsq"), ("staggered", "staggered-free", "staggered-whole")
 #: Prompts of an instance in a run.

@@ -22,9 +22,7 @@ import numpy as np
 from lbopt.prefill import PrefillRequests, PrefillSetting, simulate_prefill
 from lbopt.prefill.messages import Messages
 from lbopt.prefill.protocol.faults import FaultPlan, Outage
-from lbopt.studies.staggered.places import JUDGED
-from lbopt.studies.staggered.places import RULES
-from lbopt.studies.staggered.places import UNITS, most_rate, prompts
+from lbopt.studies.staggered.places import JUDGED, RULES, UNITS, most_rate, prompts
 
 PROMPTS = 800
 CONTENDERS = ("ahead", "round-robin", "jsq")
