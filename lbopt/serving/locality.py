@@ -1,11 +1,11 @@
 """The rule `eldr` on a live fleet: a request goes where its experts are in use already, within a band of similarity.
 
-The rule binds a request on arrival, by its signature: what its prompt did to the experts, where anybody knows that
+The rule binds a request on arrival, by its signature: what its prompt did to the experts, where that is known
 (`router/signatures` says who). A request without one goes to the worker with the fewest requests; of equal ones to that
 with fewer tokens, then to the first.
 
 A worker has the centroid that has its name. One whose name the table does not have takes the first centroid that is
-nobody's, and keeps it until it leaves the group. One for which no centroid is left is as similar as the most similar
+free, and keeps it until it leaves the group. One for which no centroid is left is as similar as the most similar
 worker: it is in every band, and takes a request where it has fewer than the band's worker has.
 
 Source: ELDR (arXiv 2607.00466), section on routing; names, and workers without a centroid, are ours.
@@ -133,7 +133,7 @@ class LocalityRule:
         workers
             Those to which requests may be bound, at least one.
         signature
-            Of the request; None where nobody knows it.
+            Of the request; None where it is not known.
         """
         if signature is None:
             return min(range(len(workers)), key=lambda i: (workers[i].bound, workers[i].virtual_load, i))

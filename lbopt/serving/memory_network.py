@@ -43,7 +43,7 @@ class MemoryNetwork:
     Attributes
     ----------
     watch
-        Called with (time, address of the listener, whether the client wrote, bytes) for every delivery; None = nobody.
+        Called with (time, address of the listener, whether the client wrote, bytes) for every delivery; None = not.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -59,7 +59,7 @@ class MemoryNetwork:
         Raises
         ------
         OSError
-            If somebody listens there.
+            If the address is taken.
         """
         if address[1] == 0:
             while (address[0], self._next_port) in self._listeners:
@@ -80,7 +80,7 @@ class MemoryNetwork:
         """Return who listens at `address`, or refuse the connection as a kernel would."""
         listener = self._listeners.get(address)
         if listener is None:
-            raise ConnectionRefusedError(errno.ECONNREFUSED, f"nobody listens at {address}")
+            raise ConnectionRefusedError(errno.ECONNREFUSED, f"nothing listens at {address}")
         return listener
 
     def connect(

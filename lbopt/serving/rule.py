@@ -55,7 +55,7 @@ class LiveRule:
     num_workers, slots
         Workers of the group at first, and slots of each.
     kv_capacity
-        Tokens that a worker can hold; None where nobody knows.
+        Tokens that a worker can hold; None where it is not known.
     training
         Requests that a predictor learns from.
 
@@ -241,8 +241,8 @@ class _Forecasts:
         assert wanted is not None
         self._wanted = wanted
         one = np.ones(1, dtype=np.int64)
-        nobody = Trace(prompt=one, output=one)
-        self._predictor = make_predictor(wanted.predictor, requests=nobody, training=training, horizon=wanted.horizon)
+        none = Trace(prompt=one, output=one)
+        self._predictor = make_predictor(wanted.predictor, requests=none, training=training, horizon=wanted.horizon)
         self._base = 0
         self._forecaster = Forecaster(wanted, self._predictor, _TABLE)
         self._ended: list[tuple[int, int]] = []

@@ -5,7 +5,7 @@ Discrete-event simulation with asyncio's own interface, so that servers, clients
 1. Callbacks that are ready run, as in every loop; they take no time.
 2. While a thread of `run_in_executor` works, the loop waits for it; that takes no time either.
 3. If nothing is ready, those who wait for quiet (`quiet`) are woken, the lowest order first.
-4. If nobody does, time becomes that of the next timer, exactly, and all timers of this time fire in the order in which
+4. If none does, time becomes that of the next timer, exactly, and all timers of this time fire in the order in which
    they were set.
 5. If there is no timer, nothing can ever happen again, and the loop raises `StandstillError`.
 

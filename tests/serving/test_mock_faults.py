@@ -159,8 +159,8 @@ def test_a_script_of_faults_and_what_is_wrong_with_one(tmp_path):
     assert [status for status, _ in wrong] == [400] * 3
     assert "the workers are 0 to 1" in wrong[0][1]["error"]
     for text, said in (
-        ("crash", "meets nobody"),
-        ("crash:worker=1,prefiller=1", "meets nobody"),
+        ("crash", "meets nothing"),
+        ("crash:worker=1,prefiller=1", "meets nothing"),
         ("melt:worker=1", "unknown fault 'melt'"),
         ("slow:worker=1,factor=0", "factor is 0"),
         ("slow:worker=1,factor=inf", "factor is inf"),

@@ -46,6 +46,13 @@ class Figure:
     value: float
     interval: Interval | None
 
+    def shown(self, scale: float) -> str:
+        """Return it times `scale`, with its interval in brackets."""
+        text = f"{self.value * scale:,.1f}"
+        return (
+            text if self.interval is None else f"{text} [{', '.join(f'{end * scale:,.1f}' for end in self.interval)}]"
+        )
+
 
 @dataclass(frozen=True)
 class LoadResult:
@@ -150,7 +157,6 @@ class LoadResult:
 
     def figures(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        rate = self.tokens_per_second
         found: dict[str, Any] = {
             "requests": {
                 "planned": self.planned,
@@ -163,7 +169,7 @@ class LoadResult:
             "requests_per_second": len(self.served) / self.seconds if self.seconds else 0.0,
             "tokens": sum(one.tokens for one in self.served),
             "prompt_tokens": sum(one.prompt_tokens or 0 for one in self.served),
-            "tokens_per_second": None if rate is None else _plain(rate),
+            "tokens_per_second": _plain(self.tokens_per_second),
             "whole_run_tokens_per_second": self.whole_run_tokens_per_second,
         }
         for name, values in (("ttft", self.ttft), ("tpot", self.tpot), ("e2e", self.e2e)):
@@ -180,16 +186,18 @@ class LoadResult:
         return found
 
 
-def percentile(values: Floats, level: int) -> Figure:
-    """Return a percentile of values in the order of their times, with its interval by batches.
+def percentile(values: Floats, level: int) -> Figure | None:
+    """Return a percentile of values in the order of their times, with its interval by batches; None of no value.
 
     Parameters
     ----------
     values
-        float64 (n,), n >= 1.
+        float64 (n,).
     level
         Percent.
     """
+    if not values.size:
+        return None
     value = float(np.percentile(values, level))
     least = max(2, round(100 / (100 - level)))  # so that a batch has one value above its percentile
     batches = min(MOST_BATCHES, values.size // least)
@@ -200,7 +208,9 @@ def percentile(values: Floats, level: int) -> Figure:
     return Figure(value, (max(low, 0.0), high))
 
 
-def _plain(figure: Figure) -> dict[str, Any]:
+def _plain(figure: Figure | None) -> dict[str, Any] | None:
+    if figure is None:
+        return None
     return {"value": figure.value, "interval": None if figure.interval is None else list(figure.interval)}
 
 
@@ -213,16 +223,16 @@ def load_table(runs: Mapping[str, LoadResult]) -> Table:
     rows: list[tuple[str, Callable[[LoadResult], str]]] = [
         ("requests served", lambda run: f"{len(run.served):,} of {len(run.outcomes):,} sent"),
         ("errors", _errors),
-        ("tokens a second", lambda run: _rate(run.tokens_per_second)),
-        ("of the whole run", lambda run: _number(run.whole_run_tokens_per_second)),
-        ("TTFT P50 (ms)", lambda run: _milliseconds(run.ttft, 50)),
-        ("TTFT P95 (ms)", lambda run: _milliseconds(run.ttft, 95)),
-        ("TTFT P99 (ms)", lambda run: _milliseconds(run.ttft, 99)),
-        ("TPOT P50 (ms)", lambda run: _milliseconds(run.tpot, 50)),
-        ("TPOT P95 (ms)", lambda run: _milliseconds(run.tpot, 95)),
-        ("TPOT P99 (ms)", lambda run: _milliseconds(run.tpot, 99)),
-        ("E2E P50 (ms)", lambda run: _milliseconds(run.e2e, 50)),
-        ("E2E P99 (ms)", lambda run: _milliseconds(run.e2e, 99)),
+        ("tokens a second", lambda run: _shown(run.tokens_per_second)),
+        ("of the whole run", lambda run: _shown(_exact(run.whole_run_tokens_per_second))),
+        ("TTFT P50 (ms)", lambda run: _shown(percentile(run.ttft, 50), 1000)),
+        ("TTFT P95 (ms)", lambda run: _shown(percentile(run.ttft, 95), 1000)),
+        ("TTFT P99 (ms)", lambda run: _shown(percentile(run.ttft, 99), 1000)),
+        ("TPOT P50 (ms)", lambda run: _shown(percentile(run.tpot, 50), 1000)),
+        ("TPOT P95 (ms)", lambda run: _shown(percentile(run.tpot, 95), 1000)),
+        ("TPOT P99 (ms)", lambda run: _shown(percentile(run.tpot, 99), 1000)),
+        ("E2E P50 (ms)", lambda run: _shown(percentile(run.e2e, 50), 1000)),
+        ("E2E P99 (ms)", lambda run: _shown(percentile(run.e2e, 99), 1000)),
         ("lag of the generator, P99 (ms)", lambda run: _lag(run.lag)),
         ("seconds", lambda run: f"{run.seconds:,.1f}"),
     ]
@@ -248,27 +258,12 @@ def _errors(run: LoadResult) -> str:
     return ", ".join(kinds) or "0"
 
 
-def _milliseconds(values: Floats, level: int) -> str:
-    if not values.size:
-        return "-"
-    figure = percentile(values, level)
-    text = f"{figure.value * 1000:,.1f}"
-    if figure.interval is not None:
-        text += f" [{figure.interval[0] * 1000:,.1f}, {figure.interval[1] * 1000:,.1f}]"
-    return text
+def _exact(value: float | None) -> Figure | None:
+    return None if value is None else Figure(value, None)
 
 
-def _rate(figure: Figure | None) -> str:
-    if figure is None:
-        return "-"
-    text = f"{figure.value:,.1f}"
-    if figure.interval is not None:
-        text += f" [{figure.interval[0]:,.1f}, {figure.interval[1]:,.1f}]"
-    return text
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.1f}"
+def _shown(figure: Figure | None, scale: float = 1.0) -> str:
+    return "-" if figure is None else figure.shown(scale)
 
 
 def _lag(values: Floats) -> str:

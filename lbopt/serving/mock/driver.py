@@ -38,7 +38,7 @@ class Engine(Protocol):
 
 
 class Ticket:
-    """One request on its way through an engine, and whoever waits for its tokens.
+    """One request on its way through an engine, and who waits for its tokens.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Driver:
     Attributes
     ----------
     on_step
-        Called with (begin of the step, step) for every step; None = nobody.
+        Called with (begin of the step, step) for every step; None = nothing is.
     """
 
     def __init__(self, engine: Engine, settle: float = 0.0) -> None:

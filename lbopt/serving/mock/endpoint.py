@@ -310,7 +310,7 @@ def _error(status: int, message: str, headers: dict[str, str] | None = None) -> 
 
 
 def _gone(request: web.Request) -> web.StreamResponse:
-    """Return an answer that nobody gets: the connection is closed."""
+    """Return an answer that does not arrive: the connection is closed."""
     if request.transport is not None:
         request.transport.abort()
     return web.Response(status=499)

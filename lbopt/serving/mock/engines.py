@@ -66,7 +66,7 @@ class PrefillEndpoint(Endpoint):
         return ticket
 
     def end(self, ticket: Ticket) -> None:
-        """Free what nobody is to pull."""
+        """Free what is not to be pulled."""
         if ticket.sequence.ended:
             self.prefiller.release(ticket.sequence)
         else:

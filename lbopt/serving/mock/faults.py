@@ -99,7 +99,7 @@ def make_fault(text: str) -> Fault:
     words = ",".join("lasts=" + part[4:] if part.startswith("for=") else part for part in rest.split(","))
     fault = built(**options_of("fault", kind, words, built))
     if (fault.worker is None) == (fault.prefiller is None):
-        raise InputError(f"fault '{text.strip()}' meets nobody; expected worker=NUMBER or prefiller=NUMBER")
+        raise InputError(f"fault '{text.strip()}' meets nothing; expected worker=NUMBER or prefiller=NUMBER")
     if fault.kind == "slow" and not 0 < fault.factor < math.inf:
         raise InputError(
             f"fault 'slow': factor is {fault.factor:g}; expected a number above 0; `freeze` stops a worker"

@@ -5,7 +5,7 @@ where a client sends tokens. Its hash number j is BLAKE2b, keyed, of the model a
 cut to eight bytes: equal hashes mean equal prompts up to there, as hashes of caches of prefixes do. Bytes beyond the
 last full block have none.
 
-Without the key nobody can try words until a hash fits. The key is the installation's: a file that only its owner may
+Without the key words cannot be tried until a hash fits. The key is the installation's: a file that only its owner may
 read, made once, kept apart from records, and written into none of them. A record holds the key's own fingerprint, by
 which two records of one installation are known to be comparable.
 

@@ -342,7 +342,7 @@ def _requests(
             sealed.left_out["requests that were never placed"] += 1
             continue
         start = place["start"]
-        if outcome is not None:  # the first chunk of a stream is the first token; of another answer nobody knows
+        if outcome is not None:  # the first chunk of a stream is the first token; of another answer it is not known
             first = outcome.get("first") if outcome.get("streams") else None
             start = first or outcome.get("start") or start
         arrival = start if outcome is None else outcome.get("arrival") or start

@@ -53,9 +53,9 @@ class Ask:
     most_tokens
         Of the answer; None where the body does not say.
     data
-        All fields of the body, as bytes of JSON, where somebody needs them.
+        All fields of the body, as bytes of JSON, where they are needed.
     prefix
-        What the prompt begins with, in keyed hashes; None where nobody wants to know.
+        What the prompt begins with, in keyed hashes; None where it is not asked for.
     experts
         What is known of its experts, see `signatures`; None where no rule asks.
     """

@@ -29,135 +29,127 @@ if TYPE_CHECKING:
     from lbopt.serving.router.service import Router
 
 
-class Carrier:
-    """Brings requests of a router to their end.
-
-    Parameters
-    ----------
-    router
-        The router that admitted them.
-    """
-
-    def __init__(self, router: Router) -> None:
-        self.router = router
-
-    async def carry(self, job: Job, request: web.Request) -> web.StreamResponse:
-        """Bring a request to its end, whatever happens; returns the answer to the client."""
-        tracker = job.tracker
-        try:
-            while True:
-                job.reason = Stop.LIMIT
-                try:
-                    async with asyncio.timeout(None) as job.deadline:
-                        answer = await self._try(job, request)
-                except TimeoutError:
-                    reason, job.heard_at = job.reason, 0.0
-                    if reason is Stop.DOWN and not tracker.has_ended and job.begun is None:
-                        continue  # it is in the pool again
-                    if reason is Stop.SILENT and self._silent(job):
-                        continue
-                    return await self._stopped(job, request)
-                if answer is not None:
-                    return answer
-        except (asyncio.CancelledError, ClientGone) as gone:
-            if not tracker.has_ended:
-                self.router.fleet.cancelled(tracker, self.router.now())
-            if isinstance(gone, ClientGone) and job.begun is not None:
-                return job.begun  # type: ignore[no-any-return]
-            raise
-        finally:
-            if not tracker.has_ended:
-                self.router.failed(job)
-            self.router.jobs.discard(job)
-            tracker.payload = None  # a cycle less: what is left is freed at once, and the garbage collector has a rest
-            self.router.dispatcher.wake()
-
-    async def _try(self, job: Job, request: web.Request) -> web.StreamResponse | None:
-        """Make one attempt, from wherever the request is; None = another one is to be made."""
-        tracker, options = job.tracker, self.router.options
-        if tracker.stage is Stage.ARRIVED:
-            if "kv_transfer_params" in job.extra and tracker.prefiller is None:
-                del job.extra["kv_transfer_params"]  # its blocks were given back: the prompt is computed again
-                tracker.ticket = -1
-            if tracker.ticket >= 0:
-                job.retries += 1
-                if not self.router.finds_untried(job):
-                    await asyncio.sleep(delay(job.retries, options.retry_seconds, options.retry_cap))
-                    job.tried.clear()  # those may take it by now
-                job.renew()
-                self.router.fleet.resumed(tracker)
-            else:
-                if self.router.prefill is not None and tracker.pool.model in self.router.prefill.models:
-                    refused = await self.router.prefill.run(job)
-                    if refused is not None:
-                        self.router.failed(job)
-                        return refused
-                else:
-                    await self._tokenize(job)
-                    self.router.fleet.prefilled(tracker, self.router.now())
-            self.router.dispatcher.wake()
-        worker = await job.placed
-        endpoint = self.router.endpoints.get(worker)
-        attempt = tracker.attempt
-        assert endpoint is not None
-        self.router.metrics.note_wait(tracker)
-        made = Attempt(self.router, job, endpoint, request)
-        result = await made.make()
-        if result is Result.ANSWERED:
-            return made.answer
-        if result is Result.RECOMPUTED:
-            if not tracker.has_ended:
-                return None
-            if job.begun is None:
-                return refuse(502, f"{made.why}, which cannot be continued", "upstream_error")
-            await end_with_error(job.begun, f"{made.why}, which cannot be continued")
-            return job.begun  # type: ignore[no-any-return]
-        if result is Result.AGAIN and not tracker.has_ended:
-            if tracker.attempt != attempt or tracker.stage not in (Stage.RUNNING, Stage.QUEUED):
-                return None  # its worker went down meanwhile: it is in the pool again
-            if self.router.may_retry(job) and tracker.produced == 0 and self.router.fleet.withdrawn(tracker, attempt):
-                self.router.metrics.retries += 1
-                return None
-        self.router.failed(job)
-        return refuse(502, made.why, "upstream_error") if job.begun is None else made.answer
-
-    def _silent(self, job: Job) -> bool:
-        """Note that an engine has sent nothing for too long; True where another attempt is to be made."""
-        tracker = job.tracker
-        if tracker.worker is not None and tracker.worker in self.router.endpoints:
-            job.tried[tracker.worker] = 0.0
-            self.router.note_fault(self.router.endpoints[tracker.worker])
-        again = job.begun is None and tracker.produced == 0 and self.router.may_retry(job)
-        if again and self.router.fleet.withdrawn(tracker, tracker.attempt):
-            self.router.metrics.retries += 1
-        return again and not tracker.has_ended
-
-    async def _tokenize(self, job: Job) -> None:
-        """Ask an engine for the length of the prompt, where the operator wants that."""
-        if self.router.options.tokenize and job.tracker.estimated:
-            count = await self.router.poller.tokenize(job)
-            if count is not None:
-                self.router.fleet.corrected(job.tracker, count)
-
-    async def _stopped(self, job: Job, request: web.Request) -> web.StreamResponse:
-        """End a request that was interrupted."""
-        status, why, kind = SAID[job.reason]
-        if not job.tracker.has_ended:
-            fleet, overdue = self.router.fleet, job.reason in (Stop.EXPIRED, Stop.NO_PREFILLER, Stop.PREFILLER)
-            (fleet.expired if overdue else fleet.failed)(job.tracker, self.router.now())
-        self.router.metrics.stopped[job.reason.value] += 1
-        if job.begun is None:
-            return refuse(status, why, kind, retry_after=5 if status == 503 else None)
-        if job.reason is Stop.SLOW_CLIENT or job.begun.content_length is not None:  # a whole answer takes no event
-            if request.transport is not None:
-                request.transport.abort()
-        else:
+async def carry(router: Router, job: Job, request: web.Request) -> web.StreamResponse:
+    """Bring a request to its end, whatever happens; returns the answer to the client."""
+    tracker = job.tracker
+    try:
+        while True:
+            job.reason = Stop.LIMIT
             try:
-                async with asyncio.timeout(1.0):
-                    await end_with_error(job.begun, why, kind)
+                async with asyncio.timeout(None) as job.deadline:
+                    answer = await _try(router, job, request)
             except TimeoutError:
-                pass
+                reason, job.heard_at = job.reason, 0.0
+                if reason is Stop.DOWN and not tracker.has_ended and job.begun is None:
+                    continue  # it is in the pool again
+                if reason is Stop.SILENT and _silent(router, job):
+                    continue
+                return await _stopped(router, job, request)
+            if answer is not None:
+                return answer
+    except (asyncio.CancelledError, ClientGone) as gone:
+        if not tracker.has_ended:
+            router.fleet.cancelled(tracker, router.now())
+        if isinstance(gone, ClientGone) and job.begun is not None:
+            return job.begun  # type: ignore[no-any-return]
+        raise
+    finally:
+        if not tracker.has_ended:
+            router.failed(job)
+        router.jobs.discard(job)
+        tracker.payload = None  # a cycle less: what is left is freed at once, and the garbage collector has a rest
+        router.dispatcher.wake()
+
+
+async def _try(router: Router, job: Job, request: web.Request) -> web.StreamResponse | None:
+    """Make one attempt, from wherever the request is; None = another one is to be made."""
+    tracker, options = job.tracker, router.options
+    if tracker.stage is Stage.ARRIVED:
+        if "kv_transfer_params" in job.extra and tracker.prefiller is None:
+            del job.extra["kv_transfer_params"]  # its blocks were given back: the prompt is computed again
+            tracker.ticket = -1
+        if tracker.ticket >= 0:
+            job.retries += 1
+            if not router.finds_untried(job):
+                await asyncio.sleep(delay(job.retries, options.retry_seconds, options.retry_cap))
+                job.tried.clear()  # those may take it by now
+            job.renew()
+            router.fleet.resumed(tracker)
+        else:
+            if router.prefill is not None and tracker.pool.model in router.prefill.models:
+                refused = await router.prefill.run(job)
+                if refused is not None:
+                    router.failed(job)
+                    return refused
+            else:
+                await _tokenize(router, job)
+                router.fleet.prefilled(tracker, router.now())
+        router.dispatcher.wake()
+    worker = await job.placed
+    endpoint = router.endpoints.get(worker)
+    attempt = tracker.attempt
+    assert endpoint is not None
+    router.metrics.note_wait(tracker)
+    made = Attempt(router, job, endpoint, request)
+    result = await made.make()
+    if result is Result.ANSWERED:
+        return made.answer
+    if result is Result.RECOMPUTED:
+        if not tracker.has_ended:
+            return None
+        if job.begun is None:
+            return refuse(502, f"{made.why}, which cannot be continued", "upstream_error")
+        await end_with_error(job.begun, f"{made.why}, which cannot be continued")
         return job.begun  # type: ignore[no-any-return]
+    if result is Result.AGAIN and not tracker.has_ended:
+        if tracker.attempt != attempt or tracker.stage not in (Stage.RUNNING, Stage.QUEUED):
+            return None  # its worker went down meanwhile: it is in the pool again
+        if router.may_retry(job) and tracker.produced == 0 and router.fleet.withdrawn(tracker, attempt):
+            router.metrics.retries += 1
+            return None
+    router.failed(job)
+    return refuse(502, made.why, "upstream_error") if job.begun is None else made.answer
+
+
+def _silent(router: Router, job: Job) -> bool:
+    """Note that an engine has sent nothing for too long; True where another attempt is to be made."""
+    tracker = job.tracker
+    if tracker.worker is not None and tracker.worker in router.endpoints:
+        job.tried[tracker.worker] = 0.0
+        router.note_fault(router.endpoints[tracker.worker])
+    again = job.begun is None and tracker.produced == 0 and router.may_retry(job)
+    if again and router.fleet.withdrawn(tracker, tracker.attempt):
+        router.metrics.retries += 1
+    return again and not tracker.has_ended
+
+
+async def _tokenize(router: Router, job: Job) -> None:
+    """Ask an engine for the length of the prompt, where the operator wants that."""
+    if router.options.tokenize and job.tracker.estimated:
+        count = await router.poller.tokenize(job)
+        if count is not None:
+            router.fleet.corrected(job.tracker, count)
+
+
+async def _stopped(router: Router, job: Job, request: web.Request) -> web.StreamResponse:
+    """End a request that was interrupted."""
+    status, why, kind = SAID[job.reason]
+    if not job.tracker.has_ended:
+        fleet, overdue = router.fleet, job.reason in (Stop.EXPIRED, Stop.NO_PREFILLER, Stop.PREFILLER)
+        (fleet.expired if overdue else fleet.failed)(job.tracker, router.now())
+    router.metrics.stopped[job.reason.value] += 1
+    if job.begun is None:
+        return refuse(status, why, kind, retry_after=5 if status == 503 else None)
+    if job.reason is Stop.SLOW_CLIENT or job.begun.content_length is not None:  # a whole answer takes no event
+        if request.transport is not None:
+            request.transport.abort()
+    else:
+        try:
+            async with asyncio.timeout(1.0):
+                await end_with_error(job.begun, why, kind)
+        except TimeoutError:
+            pass
+    return job.begun  # type: ignore[no-any-return]
 
 
 def continued(job: Job) -> bool:

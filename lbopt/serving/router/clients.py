@@ -25,7 +25,7 @@ from lbopt.serving.process import repeat
 from lbopt.serving.router.answers import refuse
 
 _MOST_SHOWN = 200
-#: Connections at most where nobody says how many, for the sake of memory.
+#: Connections at most where the operator does not say how many, for the sake of memory.
 _MOST = 2**14
 #: Spare connections at most, and open files beside connections: of records, libraries, listening sockets.
 _MOST_SPARE = 32

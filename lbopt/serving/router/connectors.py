@@ -55,7 +55,7 @@ class Nixl(Mooncake):
     `min_tokens`, and where it has nothing to hand over, because the prompt ended with its first token, say, the
     decode engine computes the prompt itself.
 
-    A prefiller frees blocks that nobody pulls by a limit of its own (`VLLM_NIXL_ABORT_REQUEST_TIMEOUT`): the longest
+    A prefiller frees blocks that are not pulled by a limit of its own (`VLLM_NIXL_ABORT_REQUEST_TIMEOUT`): the longest
     wait in the pool, `ttl`, has to be shorter.
 
     Source: vLLM's documentation, *NixlConnector Usage Guide*; the proxy of its own tests,

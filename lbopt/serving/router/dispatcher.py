@@ -132,7 +132,7 @@ class Dispatcher:
             self._set_alarm(self.step_ends.longest)
 
     def _set_alarm(self, seconds: float) -> None:
-        """Have a round later although no step ends, where somebody waits."""
+        """Have a round later although no step ends, where a request waits."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -280,7 +280,7 @@ class Dispatcher:
         finally:
             del self._thinking[group.name]
             if placed:
-                self.wake()  # with `step_ends` nobody is placed before the next step
+                self.wake()  # with `step_ends` nothing is placed before the next step
 
     def _note_failure(self, rule: LiveRule, error: Exception) -> None:
         self.failed_decisions += 1
@@ -318,7 +318,7 @@ def _still_fitting(sight: Sight, decision: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def _in_thread(rule: LiveRule, sight: Sight) -> asyncio.Future[NDArray[np.int64]]:
-    """Let a rule decide in a thread of its own, which nobody waits for when the process ends."""
+    """Let a rule decide in a thread of its own, which does not keep the process from ending."""
     loop = asyncio.get_running_loop()
     if isinstance(loop, VirtualClockLoop):  # its time stands still until the rule has decided
         thread: asyncio.Future[NDArray[np.int64]] = loop.run_in_executor(None, rule.decide, sight)
@@ -343,6 +343,6 @@ def _in_thread(rule: LiveRule, sight: Sight) -> asyncio.Future[NDArray[np.int64]
 
 
 def _forget(answer: asyncio.Future[NDArray[np.int64]]) -> None:
-    """Take note of what a late rule raised, so that nobody is told that it was never looked at."""
+    """Take note of what a late rule raised, so that asyncio does not complain that it was never looked at."""
     if not answer.cancelled():
         answer.exception()

@@ -233,7 +233,7 @@ class EventCounter:
             if isinstance(choice, dict):
                 if "recomputed" in (choice.get("stop_reason"), choice.get("finish_reason")):
                     self.recomputed = True
-                    return  # what it carries has reached nobody, and will be generated again
+                    return  # what it carries has reached no client, and will be generated again
                 made = made or _has_content(choice)
                 self.finished = self.finished or choice.get("finish_reason") is not None
                 if self._text is not None:

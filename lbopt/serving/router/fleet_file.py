@@ -121,7 +121,7 @@ def fleet_of(data: dict[str, Any], source: str = "the fleet") -> FleetPlan:
                 )
         if any(other.model == group.model and other.advised != group.advised for other in groups):
             raise InputError(
-                f"{source}: only some groups of model {shown(group.model)} are advised, so nobody could say who "
+                f"{source}: only some groups of model {shown(group.model)} are advised, so it is open who "
                 "forwards a request; say `advised` of all or of none"
             )
     for prefiller in prefillers:

@@ -16,6 +16,7 @@ from lbopt.exceptions import InputError
 from lbopt.files import shown
 from lbopt.serving.router.answers import Refusal, as_json, over_budget, refuse, slow_body
 from lbopt.serving.router.ask import Ask, read_ask
+from lbopt.serving.router.carry import carry
 from lbopt.serving.router.clients import ClientConnection, OverBudgetError, Share
 from lbopt.serving.router.forward import headers_for_engine
 from lbopt.serving.router.job import Job
@@ -106,7 +107,7 @@ async def completions(request: web.Request) -> web.StreamResponse:
     router = request.app[ROUTER]
     with router.budget.share() as share:
         job = await _admitted(request, share, chat=request.path.endswith("/chat/completions"))
-        return await router.carrier.carry(job, request)
+        return await carry(router, job, request)
 
 
 async def _admitted(request: web.Request, share: Share, *, chat: bool) -> Job:

@@ -1,6 +1,6 @@
 """What the router tells Prometheus: imbalance and idle time at the barrier first, which no engine exports.
 
-What can be read off the state is read when somebody scrapes; what happens is counted when it happens. The registry is
+What can be read off the state is read at a scrape; what happens is counted when it happens. The registry is
 the router's own.
 """
 

@@ -66,7 +66,7 @@ class PrefillHop:
         model = tracker.pool.model
         tried: Counter[Prefiller] = Counter()
         while True:
-            async with self._turns[model]:  # whoever came first is next
+            async with self._turns[model]:  # who came first is next
                 while (prefiller := self._choose(model, tried)) is None:
                     self.room.clear()
                     await self._wait_for_room()
@@ -99,7 +99,7 @@ class PrefillHop:
     async def _wait_for_room(self) -> None:
         """Wait until something may have changed."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.room.wait(), 0.05)  # blocks are given back without telling anybody here
+            await asyncio.wait_for(self.room.wait(), 0.05)  # blocks are given back without a word to the router
 
     def _choose(self, model: str, tried: Counter[Prefiller]) -> Prefiller | None:
         """Return the emptiest prefiller that takes more, one that has not failed at this prompt before others."""

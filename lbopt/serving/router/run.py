@@ -153,7 +153,7 @@ class Server:
 
 
 def open_files() -> int:
-    """Let the process have as many open files as it may, and return their number; 1024 where nobody says."""
+    """Let the process have as many open files as it may, and return their number; 1024 where it is not known."""
     try:
         import resource
     except ImportError:  # Windows

@@ -20,7 +20,7 @@ from lbopt.serving.record.prefixes import hasher_of
 from lbopt.serving.record.writer import DecisionRecord
 from lbopt.serving.router.answers import Refusal, over_budget
 from lbopt.serving.router.ask import Ask, PromptEstimate
-from lbopt.serving.router.carry import Carrier, continued
+from lbopt.serving.router.carry import continued
 from lbopt.serving.router.clients import Budget
 from lbopt.serving.router.dispatcher import Dispatcher
 from lbopt.serving.router.endpoint import Endpoint
@@ -95,7 +95,6 @@ class Router:
             step_ends=StepEnds(self.now, options.step_seconds) if options.decide == "step" else None,
         )
         self.prefill = PrefillHop(self) if plan.prefillers else None
-        self.carrier = Carrier(self)
         self.poller = Poller(self)
         self.jobs: set[Job] = set()
         self.advised: dict[str, Job] = {}  # by key, those that a gateway forwards
@@ -170,7 +169,7 @@ class Router:
         return [job for job in self.jobs if job.path != ADVICE or not job.placed.done()]
 
     async def _are_answered(self, seconds: float) -> bool:
-        """Wait until nobody waits for an answer, at most so long; return whether that is so."""
+        """Wait until no answer is awaited, at most so long; return whether that is so."""
         end = self.now() + seconds
         while self.unanswered:
             if self.now() >= end:

@@ -2,7 +2,7 @@
 
 The shadow sees the same arrivals. Its requests run as fast as the real group steps: one token a step, until the real
 request has ended and as many tokens are made. So its imbalance, its waits and its choices can be laid beside the real
-ones, without a risk to anybody. It does not say how much faster steps would have been: the real steps set the pace.
+ones, without a risk. It does not say how much faster steps would have been: the real steps set the pace.
 """
 
 from __future__ import annotations

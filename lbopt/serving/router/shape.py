@@ -2,7 +2,7 @@
 
 How deep and how wide a JSON text is, seen without building any of it.
 
-A few MiB of brackets become millions of objects wherever they are built, here or in an engine, which answers nobody
+A few MiB of brackets become millions of objects wherever they are built, here or in an engine, which answers nothing
 meanwhile. Brackets are counted where they stand outside of texts, block by block, so that no step holds the interpreter
 for long.
 

@@ -2,13 +2,13 @@
 
 A request's own experts are known when its prefill ends, so:
 
-1. The header `X-Lbopt-Experts` of the request (the field `experts` of `POST /route`), where whoever ran the prefill
+1. The header `X-Lbopt-Experts` of the request (the field `experts` of `POST /route`), where what ran the prefill
    sends it: `lbopt.locality.counts_as_text` says how it is written.
 2. Else what is remembered of requests that began alike: the longest beginning of the prompt, in blocks, of which
    something is known. A follow-up question of a conversation finds the conversation.
 3. Else what is remembered of the key that the request names by the header `X-Lbopt-Locality-Key`: a conversation, a
    tenant, whatever the operator likes.
-4. Else nobody knows, and the request goes to the least loaded worker.
+4. Else it is not known, and the request goes to the least loaded worker.
 
 The router remembers the counts of (1), and those that an engine sends back in a header of the same name (the hooks in
 `lbopt.locality.hooks` count them). Each is remembered under the key, under the whole beginning in full blocks, and

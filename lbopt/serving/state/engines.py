@@ -198,7 +198,7 @@ class Prefiller:
         self.name = name
         self.threshold = threshold
         self.most = most
-        self.share = 1.0  # nobody has read its metrics yet
+        self.share = 1.0  # its metrics have not been read yet
         self.health = Health.UP
         self.peers = [] if peers is None else peers
         self.peers.append(self)

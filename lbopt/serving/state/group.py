@@ -7,7 +7,7 @@ pre-empted joins the end as a new entry. Source: BalanceRoute (arXiv 2605.06113)
 
 A barrier group: workers that meet at a barrier in every step, what a rule sees of them, and what it decides.
 
-Nobody tells the router when a step ends. A running request makes one token a step, so the group has made at least as
+The router is not told when a step ends. A running request makes one token a step, so the group has made at least as
 many steps since a request started as it has made tokens: the step is the largest start plus tokens of all requests
 seen. It stands still while nothing runs, as in the simulator. An engine that makes several tokens a step (speculative
 decoding) makes it run ahead by that factor, and with it the age bounds that are given in steps.
@@ -221,7 +221,7 @@ class BarrierGroup:
         forecasting
             Makes the forecast that the rule asks for; None where it asks for none.
         kv_capacity
-            Tokens that a worker can hold, for a rule that heeds memory; None where nobody knows or asks.
+            Tokens that a worker can hold, for a rule that heeds memory; None where it is not known or asked for.
         """
         workers = self.open_workers if open_only else self.at_barrier
         trackers = list(waiting)

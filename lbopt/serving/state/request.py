@@ -105,7 +105,7 @@ class RequestTracker:
         self.ended_at = 0.0
         self.handoff: Any = None  # what the prefiller answered; nothing here reads it
         self.signature: Any = None  # what its prompt does to the experts, for a rule that goes by that
-        self.payload: Any = None  # of whoever drives the state; nothing here reads it
+        self.payload: Any = None  # of what drives the state; nothing here reads it
 
     @property
     def size(self) -> int:
