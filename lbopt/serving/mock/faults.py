@@ -42,10 +42,8 @@ class Fault:
         Out of `LASTING` and `ON_STREAMS`.
     worker, prefiller
         Which one it meets; one of them is None.
-    at
-        s after it was read when it begins.
-    lasts
-        s; None = for good.
+    at, lasts
+        Durations, after it was read until it begins, and until it ends; None = for good.
     factor
         Of `slow`.
     after, count
@@ -57,12 +55,36 @@ class Fault:
     kind: str
     worker: int | None = None
     prefiller: int | None = None
-    at: float = 0.0
-    lasts: float | None = None
+    at: str = "0s"
+    lasts: str | None = None
     factor: float = 2.0
     after: int = 1
     count: int = 1
     mode: str = "error"
+
+    def __post_init__(self) -> None:
+        _ = self.seconds_before, self.seconds
+        if (self.worker is None) == (self.prefiller is None):
+            raise InputError(f"fault '{self.kind}' meets nothing; expected worker=NUMBER or prefiller=NUMBER")
+        if self.kind == "slow" and not 0 < self.factor < math.inf:
+            raise InputError(
+                f"fault 'slow': factor is {self.factor:g}; expected a number above 0; `freeze` stops a worker"
+            )
+        if self.after < 0 or self.count < 1:
+            given = f"after is {self.after} and count {self.count}"
+            raise InputError(f"fault '{self.kind}': {given}; expected 0 and 1 at least")
+        if self.mode not in MODES:
+            raise InputError(f"fault '{self.kind}': mode is '{self.mode}'; expected {', '.join(MODES)}")
+
+    @property
+    def seconds_before(self) -> float:
+        """Until it begins."""
+        return duration(f"fault '{self.kind}': at", self.at)
+
+    @property
+    def seconds(self) -> float | None:
+        """For which it lasts; None = for good."""
+        return None if self.lasts is None else duration(f"fault '{self.kind}': for", self.lasts)
 
     def __str__(self) -> str:
         whom = f"worker={self.worker}" if self.prefiller is None else f"prefiller={self.prefiller}"
@@ -80,35 +102,9 @@ def make_fault(text: str) -> Fault:
     kind, _, rest = text.strip().partition(":")
     if kind not in LASTING + ON_STREAMS:
         raise unknown("fault", kind, LASTING + ON_STREAMS)
-
-    def built(
-        worker: int | None = None,
-        prefiller: int | None = None,
-        at: str = "0s",
-        lasts: str | None = None,
-        factor: float = 2.0,
-        after: int = 1,
-        count: int = 1,
-        mode: str = "error",
-    ) -> Fault:
-        name = f"fault '{kind}'"
-        end = None if lasts is None else duration(f"{name}: for", lasts)
-        return Fault(kind, worker, prefiller, duration(f"{name}: at", at), end, factor, after, count, mode)
-
     # `for` is what one would say, and no name in Python
     words = ",".join("lasts=" + part[4:] if part.startswith("for=") else part for part in rest.split(","))
-    fault = built(**options_of("fault", kind, words, built))
-    if (fault.worker is None) == (fault.prefiller is None):
-        raise InputError(f"fault '{text.strip()}' meets nothing; expected worker=NUMBER or prefiller=NUMBER")
-    if fault.kind == "slow" and not 0 < fault.factor < math.inf:
-        raise InputError(
-            f"fault 'slow': factor is {fault.factor:g}; expected a number above 0; `freeze` stops a worker"
-        )
-    if fault.after < 0 or fault.count < 1:
-        raise InputError(f"fault '{kind}': after is {fault.after} and count {fault.count}; expected 0 and 1 at least")
-    if fault.mode not in MODES:
-        raise InputError(f"fault '{kind}': mode is '{fault.mode}'; expected {', '.join(MODES)}")
-    return fault
+    return Fault(kind, **options_of("fault", kind, words, Fault))
 
 
 def make_faults(lines: Iterable[str]) -> list[Fault]:

@@ -159,15 +159,15 @@ class MockFleet:
                 raise InputError(f"fault '{fault}': only a decode worker can be slow; give worker=NUMBER")
 
     async def _carry_out(self, fault: Fault) -> None:
-        await asyncio.sleep(fault.at)
+        await asyncio.sleep(fault.seconds_before)
         endpoint = self._endpoint_of(fault)
         self.faults.append(f"{asyncio.get_running_loop().time() - self.begun:.3f} s: {fault}")
         if fault.kind in ON_STREAMS:
             endpoint.faults_on_streams.extend([fault] * fault.count)
             return
         await self._switch(fault, endpoint, True)
-        if fault.lasts is not None:
-            await asyncio.sleep(fault.lasts)
+        if fault.seconds is not None:
+            await asyncio.sleep(fault.seconds)
             await self._switch(fault, endpoint, False)
 
     async def _switch(self, fault: Fault, endpoint: Endpoint, on: bool) -> None:
