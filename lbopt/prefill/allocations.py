@@ -1,19 +1,24 @@
 """Rules that give the requests of a batch to the units of an instance, and the text ``name:option=value`` for one.
 
-What they do is in `kernels.prefill.allocation`; `place` has one do it.
+What they do is in `kernels.prefill.allocation`; `place` has one do it with a batch, and `pbaa` is Algorithm 2 of
+staggered batch scheduling (arXiv 2512.16134) on arrays, the rule that simulations run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.arrays import Bools, Ints, Record, record
 from lbopt.kernels.prefill import codes
 from lbopt.kernels.prefill.batch import RULE, Batch
+from lbopt.model.integers import boolean_array, integer_array
+from lbopt.prefill.requests import MOST_TOKENS
 from lbopt.spec import options_of, unknown
 
 
@@ -169,3 +174,79 @@ def place(
     batch = Batch(rule.record, length.copy(), cached, kept, np.arange(n), key, unit)
     allocate(batch, n, 0, turn, chunk, tops_up, load)
     return unit
+
+
+def pbaa(
+    headroom: Any,
+    length: Any,
+    hits: Any = None,
+    pending: Any = None,
+    *,
+    printed: bool = False,
+    whole: bool = False,
+    chunk: int | None = None,
+) -> NDArray[np.int64]:
+    """Return the unit of each request, -1 where it is kept for the next dispatch; int64 (n,).
+
+    Parameters
+    ----------
+    headroom
+        int (D,), tokens that each unit can still take in its next pass; may be negative.
+    length
+        int (n,), tokens of the prompts, >= 1, the oldest first.
+    hits
+        int (n, D), tokens of them that are cached on each unit, at most the length; None for the mode without a cache.
+    pending
+        bool (n,), left over from earlier dispatches, and so before the others; None where there are none.
+    printed, whole
+        See `allocations.pbaa_rule`.
+    chunk
+        Tokens of a unit in a pass, by which `whole` knows an empty unit.
+    """
+    room = _signed("headroom", headroom)
+    prompts = integer_array("length", length, ndim=(1,))
+    D, n = room.size, prompts.size
+    if (prompts < 1).any():
+        raise InputError(f"length[{int(np.argmax(prompts < 1))}] is 0; expected prompts of at least 1 token")
+    if float(prompts.sum(dtype=np.float64)) >= MOST_TOKENS:
+        raise InputError(f"prompts have {prompts.sum(dtype=np.float64):.3g} tokens in all; expected below 2**50")
+    if chunk is not None and not max(1, int(room.max())) <= chunk < MOST_TOKENS:
+        raise InputError(
+            f"chunk is {chunk} but a unit has headroom {room.max()}; expected at least that, and below 2**50"
+        )
+    if whole and chunk is None:
+        raise InputError("whole=True needs the chunk, by which an empty unit is known; expected chunk=TOKENS")
+    rule = pbaa_rule(printed=printed, cache=hits is not None, whole=whole)
+    cached = None if hits is None else checked_hits(hits, prompts, D)
+    late = None if pending is None else boolean_array("pending", pending, n)
+    full = chunk or 0
+    return place(rule, full - room, prompts, full, cached, late)
+
+
+def checked_hits(hits: Any, length: NDArray[np.int64], units: int) -> NDArray[np.int64]:
+    """Return hits, int64 (n, D), or say what is wrong with them."""
+    checked = integer_array("hits", hits, ndim=(2,))
+    if checked.shape != (length.size, units):
+        raise InputError(
+            f"hits have shape {checked.shape}; expected {(length.size, units)}, a row for each request and a column "
+            "for each unit"
+        )
+    wrong = checked > length[:, None]
+    if wrong.any():
+        i, d = np.argwhere(wrong)[0]
+        raise InputError(
+            f"hits[{i}, {d}] is {checked[i, d]}, but the prompt has {length[i]} tokens; expected 0 to its length"
+        )
+    return checked
+
+
+def _signed(name: str, values: Any) -> NDArray[np.int64]:
+    """Return an int64 copy of integers of either sign below 2**50."""
+    given = np.asarray(values)
+    if given.size == 0:
+        raise InputError(f"{name} has no entries; expected one for each of at least 1 unit")
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise InputError(f"{name} is {given.dtype} of shape {given.shape}; expected a row of integers")
+    if max(int(given.max()), -int(given.min())) >= MOST_TOKENS:
+        raise InputError(f"{name} has entries up to {np.abs(given).max()}; expected below 2**50 tokens")
+    return given.astype(np.int64)

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.kernels.prefill import codes
 from lbopt.prefill.protocol.bound import BoundOnArrival, Rule
-from lbopt.prefill.protocol.devices import Devices
+from lbopt.prefill.protocol.engine import Devices
 from lbopt.prefill.protocol.faults import FaultPlan
-from lbopt.prefill.protocol.outcome import Outcome
 from lbopt.prefill.protocol.scheduler import TripleCheck
 from lbopt.prefill.protocol.setting import ProtocolSetting
-from lbopt.prefill.protocol.world import World
+from lbopt.prefill.protocol.world import Outcome, World
 from lbopt.prefill.requests import PrefillRequests
 from lbopt.prefill.run import PrefillRun
 from lbopt.prefill.setting import PrefillSetting

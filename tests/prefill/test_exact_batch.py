@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
 from lbopt.prefill.exact import PrefillBatch, allocation_gaps, best_fill, least_straggler
+from lbopt.prefill.exact.batch import fill_of
 from lbopt.prefill.exact.gap import place_by
-from lbopt.prefill.exact.placement import fill_of
 
 
 @st.composite

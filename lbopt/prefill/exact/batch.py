@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.model.integers import BoolArray, IntArray, boolean_array, integer_array
-from lbopt.prefill.greedy_batch import checked_hits
+from lbopt.prefill.allocations import checked_hits
 
 #: Loads and prompts in all, below which sums and headroom stay far from 2**63.
 MOST_TOKENS = 2**50
@@ -88,3 +88,75 @@ class PrefillBatch:
             if d >= 0:
                 loads[d] += int(self.length[r]) - (0 if self.hits is None else int(self.hits[r, d]))
         return loads
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """A placement of the whole batch, and how good it is.
+
+    Parameters
+    ----------
+    unit
+        int64 (n,), the unit of each request.
+    straggler
+        Tokens of the fullest unit.
+    bound
+        No placement has a straggler of fewer tokens.
+    proof
+        Where the bound comes from, as in `solvers.Result`.
+    """
+
+    unit: NDArray[np.int64]
+    straggler: int
+    bound: int
+    proof: str
+
+    @property
+    def optimal(self) -> bool:
+        """Whether nothing better is possible."""
+        return self.straggler == self.bound
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fill:
+    """A choice from the batch that fills the next pass.
+
+    Parameters
+    ----------
+    unit
+        int64 (n,), the unit of each request, -1 where it is kept.
+    filled
+        Tokens of the next pass, all units, each up to the chunk; as many as possible.
+    overshoot
+        Tokens beyond the chunks, left for later passes; as few as possible with that.
+    pending
+        Requests of earlier dispatches that are placed; as many as possible with both.
+    bounds
+        What is known of the best possible (filled, overshoot, pending), each with the ones before it as they are.
+    proof
+        Where the bounds come from, as in `solvers.Result`.
+    """
+
+    unit: NDArray[np.int64]
+    filled: int
+    overshoot: int
+    pending: int
+    bounds: tuple[int, int, int]
+    proof: str
+
+    @property
+    def optimal(self) -> bool:
+        """Whether nothing better is possible."""
+        return (self.filled, self.overshoot, self.pending) == self.bounds
+
+
+def straggler_of(batch: PrefillBatch, unit: NDArray[np.int64]) -> int:
+    """Return the tokens of the fullest unit."""
+    return max(batch.loads_after(unit))
+
+
+def fill_of(batch: PrefillBatch, unit: NDArray[np.int64]) -> tuple[int, int, int]:
+    """Return (filled, overshoot, pending requests placed)."""
+    loads = batch.loads_after(unit)
+    filled = sum(min(tokens, batch.chunk) for tokens in loads)
+    return filled, sum(loads) - filled, int((batch.pending & (unit >= 0)).sum())

@@ -31,7 +31,7 @@ from lbopt.prefill.protocol.messages import (
 )
 from lbopt.prefill.protocol.setting import ProtocolSetting
 from lbopt.prefill.protocol.state import Counts, InstanceState, Phase
-from lbopt.prefill.protocol.units import Units, noted
+from lbopt.prefill.protocol.turns import Units, noted
 from lbopt.spec import unknown
 
 T = TypeVar("T")

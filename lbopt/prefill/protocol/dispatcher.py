@@ -13,12 +13,18 @@ from lbopt.kernels.prefill.codes import CLOSED, FULL, NO_LIMIT, TOPPED_UP
 from lbopt.prefill.protocol.anticipation import begins, reviewed, settled, soonest
 from lbopt.prefill.protocol.anticipation_view import sent as with_batch
 from lbopt.prefill.protocol.messages import Action, ArmWatchdog, Event, IntervalTick, Refuse, Send, WakeAt
-from lbopt.prefill.protocol.reconcile import Step, armed, counted
-from lbopt.prefill.protocol.ring import target
 from lbopt.prefill.protocol.setting import ProtocolSetting
-from lbopt.prefill.protocol.state import Batch, InstanceState, Phase, SchedulerState, with_instance
-from lbopt.prefill.protocol.turns import next_turn
-from lbopt.prefill.protocol.units import Units
+from lbopt.prefill.protocol.state import (
+    Batch,
+    InstanceState,
+    Phase,
+    SchedulerState,
+    Step,
+    armed,
+    counted,
+    with_instance,
+)
+from lbopt.prefill.protocol.turns import Units, next_turn, target
 
 
 class Dispatcher:

@@ -8,8 +8,14 @@ of a pass waits one pass more on the device (`late_top_ups`), unless it takes no
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from lbopt.exceptions import InputError
+from lbopt.prefill.setting import PassTime
 
 #: Missing batches that are named.
 REMEMBERED = 64
@@ -184,3 +190,102 @@ class Engine:
         self.pass_seq = 0
         self.seen = set()
         self.life += 1
+
+
+#: A limit that nobody reaches.
+NO_LIMIT = 2**50
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """All instances are alike.
+
+    Parameters
+    ----------
+    chunk, capacity
+        Most tokens and requests of a unit in a pass; None = no limit.
+    units
+        Of an instance.
+    pass_time
+        The law of a pass, s.
+    engine
+        See `lbopt.prefill.setting.ENGINES`.
+    phases
+        s, until when each instance is busy with an empty pass at the start; empty = none is.
+    """
+
+    chunk: int | None = None
+    capacity: int | None = None
+    units: int = 1
+    pass_time: PassTime | Callable[[PassLoad], float] = field(default_factory=PassTime)
+    engine: Literal["work-conserving", "back-to-back"] = "work-conserving"
+    phases: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("chunk", "capacity"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InputError(f"{name} is {value}; expected more than 0")
+        if self.units < 1:
+            raise InputError(f"units is {self.units}; expected at least 1")
+
+    def built(self, ordered: bool = True) -> Engine:
+        """Return an instance that has nothing to do."""
+        return Engine(self.chunk or NO_LIMIT, self.units, self.capacity or NO_LIMIT, ordered)
+
+    def seconds(self, load: PassLoad) -> float:
+        """Return how long a pass takes, s."""
+        law = self.pass_time
+        if not isinstance(law, PassTime):
+            return law(load)
+        return law.seconds(load.fullest, load.longest, load.total / self.units)
+
+    def passes(self, tokens: int) -> int:
+        """Return how many passes a prompt takes at most that a unit computes alone."""
+        return -(-tokens // (self.chunk or NO_LIMIT))
+
+
+class Log:
+    """Columns as of `lbopt.prefill.run`; `dispatched` and `began` are of the first time that it was so.
+
+    Parameters
+    ----------
+    count
+        Requests of the run.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.sent: Counter[int] = Counter()
+        self.dispatched, self.began = np.full((2, count), np.nan)
+        self.instance, self.unit = np.full((2, count), -1)
+        self.passes, self.deferred = np.zeros((2, count), dtype=np.int64)
+        self.rows: list[tuple[float, float, int, PassLoad]] = []
+
+    def send(self, now: float, requests: Iterable[int]) -> None:
+        """Note that a batch leaves the scheduler."""
+        for request in requests:
+            self.sent[request] += 1
+            if self.sent[request] == 1:
+                self.dispatched[request] = now
+
+    def start(self, now: float, g: int, seconds: float, load: PassLoad, requests: Iterable[int]) -> None:
+        """Note that a pass starts.
+
+        Parameters
+        ----------
+        now, g, seconds
+            When, where, and how long it will take, s.
+        load, requests
+            What it computes, and of whom.
+        """
+        self.rows.append((now, now + seconds, g, load))
+        for request in requests:
+            self.passes[request] += 1
+            if np.isnan(self.began[request]):
+                self.began[request] = now
+
+    def end(self, engine: Engine, g: int) -> None:
+        """Note who is done with the pass that ends."""
+        for work, tokens in engine.running or ():
+            if tokens == work.tokens:
+                self.instance[work.request], self.unit[work.request] = g, work.unit

@@ -35,7 +35,10 @@ from lbopt.prefill.protocol.messages import (
     WakeAt,
     Watchdog,
 )
-from lbopt.prefill.protocol.reconcile import (
+from lbopt.prefill.protocol.state import (
+    InstanceState,
+    Phase,
+    SchedulerState,
     Step,
     answered,
     armed,
@@ -43,11 +46,10 @@ from lbopt.prefill.protocol.reconcile import (
     counted,
     given_up,
     in_new_epoch,
+    with_instance,
     without,
 )
-from lbopt.prefill.protocol.state import InstanceState, Phase, SchedulerState, with_instance
-from lbopt.prefill.protocol.turns import with_pace
-from lbopt.prefill.protocol.units import noted
+from lbopt.prefill.protocol.turns import noted, with_pace
 
 
 class TripleCheck(Dispatcher):

@@ -15,16 +15,15 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from lbopt.exceptions import InputError, LbOptError
-from lbopt.prefill.protocol.devices import Devices
+from lbopt.prefill.protocol.engine import Devices, Log
 from lbopt.prefill.protocol.faults import FaultPlan, Kind
-from lbopt.prefill.protocol.log import Log
 from lbopt.prefill.protocol.messages import (
     Action,
     ArmWatchdog,
@@ -44,9 +43,47 @@ from lbopt.prefill.protocol.messages import (
     WakeAt,
     Watchdog,
 )
-from lbopt.prefill.protocol.outcome import Outcome
 from lbopt.prefill.protocol.scheduler import TripleCheck
 from lbopt.prefill.protocol.state import SchedulerState, initial_state
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a run.
+
+    Parameters
+    ----------
+    state
+        The scheduler's last.
+    delivered, refused
+        Requests, in this order.
+    events
+        Steps of the scheduler.
+    executions
+        How often each request was prefilled to its end, on whatever instance.
+    requeued
+        How often each request was taken back from an instance; absent = never.
+    late_top_ups
+        Batches that came to an instance during a pass: their wait counts as device-side.
+    delivered_at
+        s, when the first token of each of `delivered` was handed on.
+    false_alarms
+        Watchdogs that ran out, out of `state.faults`, while a pass was running on the instance.
+    sent_to_dead
+        Requests that were sent to an instance that was down, once for each time.
+    """
+
+    state: SchedulerState
+    delivered: tuple[int, ...]
+    refused: tuple[int, ...]
+    events: int
+    executions: dict[int, int]
+    requeued: dict[int, int]
+    late_top_ups: int
+    delivered_at: tuple[float, ...]
+    false_alarms: int
+    sent_to_dead: tuple[int, ...]
+
 
 #: Events at one moment: timers before what comes over the network; with moments, ends of passes and what instances get,
 #: what the scheduler gets, its look into the inbox, starts of passes.

@@ -10,8 +10,8 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.prefill import PrefillRequests
-from lbopt.prefill.dispatches import Dispatch, dispatches
 from lbopt.prefill.exact import PrefillBatch
+from lbopt.prefill.exact.gap import Dispatch, dispatches
 from lbopt.studies.batches.config import BatchesConfig
 
 #: Sets the draw of dispatches apart from those of arrivals and phases.

@@ -13,7 +13,7 @@ from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, make_prefill_policy
 from lbopt.prefill.messages import Messages, protocol_setting
-from lbopt.prefill.protocol.named_faults import faults_of
+from lbopt.prefill.protocol.faults import faults_of
 from lbopt.spec import unknown
 from lbopt.studies.configuration import Option, Without, from_plain, require_kinds
 from lbopt.studies.requests import RequestSource

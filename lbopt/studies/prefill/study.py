@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lbopt.prefill import PrefillRequests, PrefillRun, simulate_prefill
-from lbopt.prefill.protocol.named_faults import faults_of
+from lbopt.prefill.protocol.faults import faults_of
 from lbopt.studies.prefill.config import MESSAGES, PrefillConfig, Rule
 from lbopt.studies.prefill.outcome import PrefillOutcome, RuleRun
 from lbopt.studies.progress import Progress, Silent

@@ -14,13 +14,13 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+from prefill.protocol.random_plans import random_plan
 from prefill.protocol.schedules import check_outcome
 from prefill.protocol.watched import Watched
 from rich.progress import track
 
 from lbopt.exceptions import LbOptError
 from lbopt.prefill.protocol import ProtocolSetting, TripleCheck
-from lbopt.prefill.protocol.faults import random_plan
 
 #: s of a history in which something goes wrong.
 UNTIL = 4.0

@@ -1,11 +1,11 @@
 """Fault schedules from a seed: a setting, arrivals and faults, all readings and all kinds of them."""
 
 import numpy as np
+from prefill.protocol.random_plans import random_plan
 from prefill.protocol.watched import Watched
 
 from lbopt.prefill.protocol import ProtocolSetting, TripleCheck
-from lbopt.prefill.protocol.faults import random_plan
-from lbopt.prefill.protocol.outcome import Outcome
+from lbopt.prefill.protocol.world import Outcome
 
 UNTIL = 30.0
 

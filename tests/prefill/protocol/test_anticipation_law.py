@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lbopt.prefill.protocol import ProtocolSetting
-from lbopt.prefill.protocol.anticipation_law import LEAST_MARGIN, PassLaw
+from lbopt.prefill.protocol.anticipation_view import LEAST_MARGIN, PassLaw
 
 SETTING = ProtocolSetting(3, window=50, dispatch="ahead", batch_tokens=3000)
 

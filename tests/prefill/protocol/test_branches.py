@@ -6,8 +6,7 @@ from prefill.protocol.story import Story
 
 from lbopt.prefill.protocol import InstanceState, Phase, ProtocolSetting, initial_state
 from lbopt.prefill.protocol.messages import EndForward, HealthCheck, PollAnswer
-from lbopt.prefill.protocol.reconcile import compared
-from lbopt.prefill.protocol.state import Batch
+from lbopt.prefill.protocol.state import Batch, compared
 
 
 def test_the_ring_goes_upwards():

@@ -8,14 +8,14 @@ import time
 from collections import Counter
 
 import numpy as np
+from prefill.protocol.random_plans import random_plan
 from prefill.protocol.schedules import check_outcome
 from prefill.protocol.watched import Watched
 
 from lbopt.exceptions import LbOptError
 from lbopt.prefill import PassTime
 from lbopt.prefill.protocol import ProtocolSetting, TripleCheck
-from lbopt.prefill.protocol.devices import Devices
-from lbopt.prefill.protocol.faults import random_plan
+from lbopt.prefill.protocol.engine import Devices
 
 RULES = ("round-robin", "least-loaded", "longest-first", "pbaa", "pbaa:whole=yes", "backfill")
 #: s of a history in which something goes wrong.

@@ -4,8 +4,7 @@ import math
 
 from prefill.protocol.monitor import BrokenPromiseError, Monitor
 
-from lbopt.prefill.protocol.devices import NO_LIMIT, Devices
-from lbopt.prefill.protocol.engine import PassLoad
+from lbopt.prefill.protocol.engine import NO_LIMIT, Devices, PassLoad
 from lbopt.prefill.protocol.world import World
 
 
