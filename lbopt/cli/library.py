@@ -177,68 +177,6 @@ def export_entry(
     say(f"written: {target}")
 
 
-@app.command("search")
-def search_runs(
-    rules: Annotated[
-        list[str] | None,
-        typer.Option("--policy", "-p", help="Rule; may be given again [default: all that need no training]."),
-    ] = None,
-    measures: Annotated[
-        str, typer.Option("--measure", help="**placing**, **barriers** or **seconds**, separated by commas.")
-    ] = "placing,barriers,seconds",
-    fleets: Annotated[
-        str, typer.Option("--fleets", help="Workers x slots, separated by commas.")
-    ] = "2x1,2x2,2x3,3x1,3x2,3x3,4x1,4x2,4x3",
-    trials: Annotated[int, typer.Option(help="Runs that are judged for each rule, measure and fleet.")] = 1000,
-    minutes: Annotated[float | None, typer.Option(help="Begin nothing after so many [default: no limit].")] = None,
-    seed: options.Seed = 0,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="File; what it has is not searched again.")] = None,
-) -> None:
-    """Search for whole small runs that are bad for rules, and show the worst ratio to the optimum of each rule.
-
-    All requests wait from the beginning; optima are exact. Ctrl-C ends it with what was found, exit code 130.
-
-    Example: `lbopt library search --policy jsq --fleets 2x2 --seed 1 --trials 20 --out worst.json`
-    """
-    from lbopt.cli.console import ProgressBar, print_table, remark
-    from lbopt.instances.library.runs import StoredRun
-    from lbopt.report.library_runs import worst_tables
-    from lbopt.studies.library.runs import RULES, search, searches
-
-    if trials < 1 or (minutes is not None and not minutes > 0):
-        raise InputError(f"trials is {trials} and minutes is {minutes}; expected 1 trial or more, and some minutes")
-    lines = searches(rules or RULES, measures.split(","), [_fleet(one) for one in fleets.split(",")], seed, trials)
-    found: list[StoredRun] = []
-    interrupted = False
-    ended = 0
-    with ProgressBar() as bar:
-        bar.begin("searching", len(lines))
-
-        def advance(run: StoredRun | None) -> None:
-            nonlocal ended
-            found.extend([] if run is None else [run])
-            ended += 1
-            bar.advance()
-
-        try:
-            found = search(lines, out, seconds=None if minutes is None else 60 * minutes, advance=advance)
-        except KeyboardInterrupt:
-            interrupted = True
-    for table in worst_tables(found):
-        print_table(table)
-    if ended < len(lines):
-        remark(f"{ended} of {len(lines)} searches ended" + (": interrupted" if interrupted else ""))
-    if interrupted:
-        raise typer.Exit(130)
-
-
-def _fleet(text: str) -> tuple[int, int]:
-    workers, _, slots = text.partition("x")
-    if not (workers.isdecimal() and slots.isdecimal()):
-        raise InputError(f"the fleet is '{text}'; expected workers x slots, such as 2x3")
-    return int(workers), int(slots)
-
-
 def _grid(lines: list[tuple[str, str]]) -> Table:
     from rich.table import Table
     from rich.text import Text
@@ -254,7 +192,7 @@ def _chosen(given: list[str], everything: bool, kind: str | None, open: bool) ->
     from lbopt.instances.library.runs import RUN_KIND
 
     if kind == RUN_KIND:
-        raise InputError("whole runs are no step problems; `lbopt library search` searches for them anew")
+        raise InputError("whole runs are no step problems; `lbopt library show` shows one")
     if given and (everything or kind is not None or open):
         raise InputError("give names, or choose with --all, --class and --open, not both")
     if not given and not (everything or kind is not None or open):

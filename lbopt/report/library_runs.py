@@ -1,4 +1,4 @@
-"""The tables of the library's whole runs: all of them, one of them, and the worst ratio of each rule."""
+"""The tables of the library's whole runs: all of them, and one of them."""
 
 from __future__ import annotations
 
@@ -57,27 +57,3 @@ def run_lines(run: StoredRun) -> list[tuple[str, str]]:
         ("outputs", ", ".join(map(str, run.output))),
         ("found by", run.command),
     ]
-
-
-def worst_tables(runs: Sequence[StoredRun]) -> list[Table]:
-    """Return a table for each measure: the worst ratio found for each rule in each fleet, best worst case first."""
-    return [_worst(measure, of) for measure in MEASURES if (of := [run for run in runs if run.measure == measure])]
-
-
-def _worst(measure: str, runs: Sequence[StoredRun]) -> Table:
-    fleets = sorted({(run.workers, run.slots) for run in runs})
-    ratios: dict[str, dict[tuple[int, int], float]] = {}
-    for run in runs:
-        ratios.setdefault(run.rule, {})[run.workers, run.slots] = run.ratio
-    # Rules that were not searched for in every fleet come last: their worst case is of fewer runs.
-    ranked = sorted((len(fleets) - len(of), max(of.values()), rule) for rule, of in ratios.items())
-    best = [rule for missing, worst, rule in ranked if (missing, worst) == ranked[0][:2]]
-    return Table(
-        title=f"{measure}: {MEASURES[measure]}",
-        caption=f"Worst ratio found; the least worst case has {', '.join(best)}. More searching can only raise ratios.",
-        headers=("rule", *(f"{G}x{B}" for G, B in fleets), "worst"),
-        rows=[
-            (rule, *(f"{of[fleet]:.3f}" if fleet in of else "–" for fleet in fleets), f"{worst:.3f}")
-            for worst, rule, of in ((worst, rule, ratios[rule]) for _, worst, rule in ranked)
-        ],
-    )

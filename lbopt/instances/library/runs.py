@@ -84,7 +84,7 @@ class StoredRun:
     @property
     def command(self) -> str:
         """What finds it again."""
-        return f"lbopt library search --seed {self.seed} --trials {self.trials}"
+        return f"python -m tools.library.runs --seed {self.seed} --trials {self.trials}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -114,10 +114,10 @@ def load_run(name: str) -> StoredRun:
 
 
 def read_runs(text: str, source: str) -> list[StoredRun]:
-    """Return the runs of a file that `lbopt library search` wrote."""
+    """Return the runs of a file that ``python -m tools.library.runs`` of a checkout wrote."""
     rows = parse_json(text, source)
     if not isinstance(rows, list):
-        raise InputError(f"{source} holds no list of runs; expected what `lbopt library search --out` writes")
+        raise InputError(f"{source} holds no list of runs; expected what `python -m tools.library.runs --out` writes")
     return [StoredRun.from_dict(row, source=f"{source}: run {i + 1}") for i, row in enumerate(rows)]
 
 

@@ -1,4 +1,4 @@
-"""How a solver fares against the instance library, and the search for runs that are bad for a rule.
+"""How a solver fares against the instance library.
 
 `lbopt.instances.library` only holds and reads; solving belongs here because instances and solvers do not know each
 other. What builds the library and keeps it up is no part of the package: ``python -m tools.library`` of a checkout.

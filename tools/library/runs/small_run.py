@@ -7,7 +7,7 @@ alone, C / t for seconds under a law C + t max_g L_g. Two optima bound what a ru
   lost by placing alone.
 - *any*: every request starts when it is best, and a slot may stay idle.
 
-Both are exact, by exhaustion (`lbopt.hindsight.optimum` and `lbopt.kernels.hindsight.small_runs`), for runs of at most
+Both are exact, by exhaustion (`lbopt.hindsight.optimum` and `tools.library.runs.exhaustion`), for runs of at most
 `MOST_REQUESTS` requests.
 """
 
@@ -22,8 +22,8 @@ from lbopt.exceptions import InputError
 from lbopt.hindsight.local_search import slot_by_slot
 from lbopt.hindsight.optimum import optimum
 from lbopt.hindsight.timetable import Timetable
-from lbopt.kernels.hindsight.small_runs import least_any
 from lbopt.model import Trace
+from tools.library.runs.exhaustion import least_any
 
 IntArray = NDArray[np.int64]
 

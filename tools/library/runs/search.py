@@ -1,6 +1,6 @@
 """Whole small runs that are bad for a rule: how the rule fares in one, the search for the worst, and what was found.
 
-``lbopt library search`` searches and writes what the packaged ``data/runs.json`` holds. Every rule runs without
+``python -m tools.library.runs`` searches and writes what the packaged ``data/runs.json`` holds. Every rule runs without
 training; rules that draw random numbers do it with seed 0. A search begins with a few traps and with what the rules
 before it were found to be bad at, so that what fools one rule is tried on all.
 """
@@ -20,14 +20,14 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.files import read_text
 from lbopt.hardware import AffineStepTime
-from lbopt.hindsight.adversary import SmallRun, least_cost, least_placement, num_steps, timetable_of
-from lbopt.hindsight.adversary_search import Bad, Judge, Room, climb, shrunk
 from lbopt.instances.library.runs import MEASURES, StoredRun, read_runs
 from lbopt.model import Fleet
 from lbopt.model.integers import IntArray
 from lbopt.policies import Policy, make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
 from lbopt.whole_file import write_file
+from tools.library.runs.climb import Bad, Judge, Room, climb, shrunk
+from tools.library.runs.small_run import SmallRun, least_cost, least_placement, num_steps, timetable_of
 
 #: Rules that run without training; those that are not here are in `LEFT_OUT`, with the reason.
 RULES = (

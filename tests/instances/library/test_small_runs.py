@@ -9,10 +9,10 @@ import pytest
 from naive import small_runs as naive
 
 from lbopt.exceptions import InputError
-from lbopt.hindsight.adversary import SmallRun, least_cost, least_placement, num_steps, timetable_of
-from lbopt.hindsight.adversary_search import Bad, Room, changed, climb, drawn, shrunk
 from lbopt.hindsight.timetable import first_come
-from lbopt.kernels.hindsight import small_runs as kernels
+from tools.library.runs import exhaustion as kernels
+from tools.library.runs.climb import Bad, Room, changed, climb, drawn, shrunk
+from tools.library.runs.small_run import SmallRun, least_cost, least_placement, num_steps, timetable_of
 
 
 def random_run(rng, most=5):

@@ -17,7 +17,7 @@ from itertools import product
 
 import numpy as np
 
-from lbopt.hindsight.adversary import MOST_REQUESTS, SmallRun
+from tools.library.runs.small_run import MOST_REQUESTS, SmallRun
 
 #: Changes in vain after which a climb starts afresh.
 PATIENCE = 150

@@ -10,8 +10,9 @@ from lbopt.exceptions import InputError
 from lbopt.instances import library
 from lbopt.instances.library.runs import MEASURES, StoredRun, read_runs
 from lbopt.policies import POLICIES, make_policy
-from lbopt.studies.library import runs
-from lbopt.studies.library.runs import LEFT_OUT, RULES, Searched, recomputed, search, searches, small_run
+from tools.library.runs import search as runs
+from tools.library.runs.__main__ import main
+from tools.library.runs.search import LEFT_OUT, RULES, Searched, recomputed, search, searches, small_run
 
 NAMES = library.run_names()
 
@@ -134,3 +135,55 @@ def test_wrong_words_are_refused():
         searches(["nonsense"], ["barriers"], [(2, 2)], 1, 1)
     with pytest.raises(InputError, match="holds no list of runs"):
         read_runs("{}", "x.json")
+
+
+@pytest.mark.jit
+def test_search_shows_ratios_and_writes_them(capsys, tmp_path):
+    """One table a measure, the best worst case named; the file has what the table has."""
+    file = tmp_path / "worst.json"
+    words = ["--policy", "jsq", "--policy", "fcfs", "--fleets", "2x2,2x1", "--measure", "placing", "--trials", "5"]
+    code = main([*words, "--seed", "1", "--out", str(file)])
+    shown = capsys.readouterr().out
+    rows = json.loads(file.read_text())
+    assert code == 0
+    assert {(row["rule"], row["slots"]) for row in rows} == {("jsq", 1), ("jsq", 2), ("fcfs", 1), ("fcfs", 2)}
+    assert "the least worst case has" in " ".join(shown.split())
+    for row in rows:
+        assert f"{row['reached'] / row['least']:.3f}" in shown
+    assert all(row["reached"] == row["least"] for row in rows if row["slots"] == 1)  # one slot: nothing to place
+
+
+def test_ctrl_c_keeps_what_was_found(capsys, tmp_path, monkeypatch):
+    """Exit code 130, a table of the searches that ended, and a file of them."""
+    stored = library.load_run(library.run_names()[0])
+    calls = []
+
+    def interrupted(line, hints):
+        calls.append(line)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return stored
+
+    monkeypatch.setattr(runs.Searched, "found", interrupted)
+    file = tmp_path / "worst.json"
+    assert main(["--policy", "jsq", "--fleets", "2x1,2x2,2x3", "--out", str(file)]) == 130
+    shown = capsys.readouterr()
+    assert "interrupted" in shown.err
+    assert f"{stored.ratio:.3f}" in shown.out
+    assert json.loads(file.read_text()) == [stored.to_dict()]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--fleets", "2by2"), "the fleet is '2by2'; expected workers x slots, such as 2x3"),
+        (("--fleets", "9x2", "--policy", "jsq", "--trials", "1"), "expected 1 to 4 workers"),
+        (("--measure", "meters"), "the measure is 'meters'; expected one of placing"),
+        (("--policy", "jsk"), "jsq"),
+        (("--trials", "0"), "expected 1 trial or more"),
+        (("--minutes", "-1"), "expected 1 trial or more, some minutes"),
+    ],
+)
+def test_wrong_words_are_one_sentence(capsys, words, message):
+    assert main(words) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
