@@ -15,7 +15,7 @@ import numpy as np
 from lbopt.hindsight.chains import Chains
 from lbopt.hindsight.timetable import IntArray
 from lbopt.model import StepProblem
-from lbopt.model.linear_program import LinearProgram, Row
+from lbopt.model.formulation import LinearProgram, Row
 
 
 def program_of(chains: Chains, tokens: IntArray, floors: IntArray) -> LinearProgram:

@@ -16,8 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lbopt.exceptions import InputError
-from lbopt.model.formulation import formulate
-from lbopt.model.linear_program import LinearProgram
+from lbopt.model.formulation import LinearProgram, formulate
 from lbopt.model.step_problem import StepProblem
 from lbopt.whole_file import whole_file
 

@@ -31,9 +31,42 @@ from math import gcd
 from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.model.assignment import WAITS
 from lbopt.model.floors import Floors
-from lbopt.model.linear_program import LinearProgram, Row
 from lbopt.model.paced_numbers import PacedNumbers, RequestKind, paced_numbers
 from lbopt.model.step_problem import StepProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One linear row, lower <= sum of coefficient * variable <= upper; None means no limit."""
+
+    name: str
+    columns: tuple[int, ...]
+    coefficients: tuple[int, ...]
+    lower: int | None
+    upper: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LinearProgram:
+    """Minimise ``cost . x`` over integers x within `lower`, `upper` and `rows`.
+
+    The objective in tokens is `scale * (offset + cost . x)`. `total` is the largest value that G * sum_h M_h can take
+    in reduced units, or a row where that is larger: the scale that decides which solvers can be trusted.
+    """
+
+    problem: StepProblem
+    names: tuple[str, ...]
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    cost: tuple[int, ...]
+    rows: tuple[Row, ...]
+    offset: int
+    scale: int
+    total: int
+
+    def tokens(self, value: int) -> int:
+        """Turn a value of ``cost . x`` into the objective in tokens."""
+        return self.scale * (self.offset + value)
 
 
 @dataclass(frozen=True, slots=True)

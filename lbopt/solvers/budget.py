@@ -4,15 +4,21 @@ Two clocks read a limit in seconds. `Budget.remaining` counts from the call of `
 lbopt's own searches: it counts from its first reading, which comes after their kernels are loaded. No clock here counts
 the time in which kernels are compiled or loaded (`lbopt.kernels.compile_time`): in the first process that ever needs
 them that takes most of a minute, and neither a limit nor the seconds of a result have to pay for it.
+
+A cancel that is set from outside has to end compiled code that is running, not only the next slice of it: on many
+workers one slice may take seconds. Compiled code gives the interpreter free, so a thread asks meanwhile, and sets the
+flag that every loop in there looks at.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol
+from threading import Event, Thread
+from typing import Any, Protocol
 
 from lbopt.kernels import compile_time
 
@@ -202,3 +208,38 @@ def countdown(seconds: float | None) -> Clock:
 
 def _now() -> float:
     return time.perf_counter() - compile_time.seconds()
+
+
+#: Seconds between two looks.
+_EVERY = 0.02
+
+
+@contextmanager
+def ended_by(cancel: Cancel | None, known: Any) -> Iterator[None]:
+    """Within the context, set ``known.expired`` once `cancel` is set.
+
+    Parameters
+    ----------
+    cancel
+        Says whether to stop; None for never.
+    known
+        A record of a search, as `lbopt.kernels.deadline.out_of_time` reads it.
+    """
+    if cancel is None:
+        yield
+        return
+    over = Event()
+
+    def watch() -> None:
+        while not over.wait(_EVERY):
+            if cancel.is_set():
+                known.expired = 1
+                return
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()

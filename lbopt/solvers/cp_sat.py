@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ortools.sat.python import cp_model
 
-from lbopt.model.linear_program import LinearProgram
+from lbopt.model.formulation import LinearProgram
 from lbopt.solvers.backend import NOT_STARTED, RawAnswer, Task
 from lbopt.solvers.interruptible import run_interruptible
 

@@ -24,7 +24,6 @@ _LOG = logging.getLogger(__name__)
 
 #: Why an engine cannot answer a question.
 REFUSALS = {
-    "conditions": "the problem has conditions, which lbopt.solvers.conditions answers",
     "no requests": "no request can be admitted",
     "window": "the problem has a window, and the engine answers single steps",
     "no window": "the problem has no window",

@@ -13,7 +13,7 @@ import highspy
 import numpy as np
 
 from lbopt.exceptions import BackendUnavailableError
-from lbopt.model.linear_program import LinearProgram
+from lbopt.model.formulation import LinearProgram
 from lbopt.solvers.backend import NOT_STARTED, RawAnswer, Task
 from lbopt.solvers.interruptible import run_interruptible
 

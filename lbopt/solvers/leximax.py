@@ -15,12 +15,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from lbopt.model import StepProblem
-from lbopt.model.formulation import Program
-from lbopt.model.linear_program import Row
-from lbopt.solvers.backend import RawAnswer, Task
+from lbopt.model.formulation import Program, Row
+from lbopt.solvers.backend import RawAnswer, Task, repaired, rounded_up
 from lbopt.solvers.budget import Clock
 from lbopt.solvers.registry import AUTO_ORDER, is_available
-from lbopt.solvers.rounding import repaired, rounded_up
 
 #: Each stage adds n + 1 columns and n + 2 rows, so the last program grows with n squared.
 LARGEST_NUMBER_OF_LOADS = 48

@@ -12,12 +12,11 @@ from dataclasses import replace
 import numpy as np
 
 from lbopt.model import StepProblem
-from lbopt.solvers.backend import Task, load
+from lbopt.solvers.backend import Task, load, placement, rounded_up
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.engine import Answer, Knowledge, Question
 from lbopt.solvers.leximax import break_ties
 from lbopt.solvers.registry import Capabilities, is_available
-from lbopt.solvers.rounding import placement, rounded_up
 
 #: Coefficients of loads up to which a program is written down: some 3 GB as Python integers.
 MOST_COEFFICIENTS = 1 << 24

@@ -15,7 +15,7 @@ from pathlib import Path
 import pulp
 from pulp.apis import coin_api
 
-from lbopt.model.linear_program import LinearProgram
+from lbopt.model.formulation import LinearProgram
 from lbopt.solvers.backend import NOT_STARTED, RawAnswer, Task
 
 #: CBC's integer preprocessing made a program of five columns "Optimal" at 13087 where 11447 is true.

@@ -13,8 +13,7 @@ from typing import cast
 
 from lbopt.exceptions import BackendUnavailableError, InputError
 from lbopt.kernels.compile_time import preparing
-from lbopt.solvers.budget import Budget
-from lbopt.solvers.engine import Answer, Engine, Knowledge, Question
+from lbopt.solvers.engine import Engine, Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,30 +122,6 @@ ENGINES: dict[str, Capabilities] = {
 }
 
 
-@dataclass(slots=True)
-class Refusing:
-    """Stands for an engine that does not take problems with conditions; they go to `lbopt.solvers.conditions`."""
-
-    name: str
-    solver: str
-    breaks_ties: bool
-
-    def refusal(self) -> str | None:
-        """Return "conditions"."""
-        return "conditions"
-
-    def run(self, known: Knowledge, budget: Budget) -> None:
-        """Do nothing."""
-
-    def answer(self) -> Answer:
-        """Return an answer without anything."""
-        return Answer(assignment=None, bound=None, proof=None, stop="refused", final=False)
-
-    def break_ties(self, known: Knowledge, budget: Budget) -> Knowledge:
-        """Return `known`."""
-        return known
-
-
 #: lbopt's own answers: exhaustion of what is small, then its compiled searches.
 SMALL = "small"
 
@@ -164,10 +139,9 @@ AUTO_ORDER = ("highs", "cp-sat", "pulp")
 
 
 def create(name: str, question: Question) -> Engine:
-    """Import engine `name` and return it for the question; none takes conditions, which get one that refuses."""
+    """Import engine `name` and return it for the question, which has no conditions."""
     known = ENGINES[name]
-    if question.problem.conditions is not None:
-        return Refusing(known.name, known.solver, known.breaks_ties)
+    question.problem.refuse_conditions(f"engine '{name}'")
     home = "lbopt.solvers.program_engine" if known.engine == "ProgramEngine" else known.module
     with preparing():  # the first import of a search loads the compiler: no solve pays for that
         module = import_module(home)

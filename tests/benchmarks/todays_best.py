@@ -29,8 +29,8 @@ from lbopt import solve
 from lbopt.model import StepProblem, barrier_total, objective
 from lbopt.model.formulation import formulate
 from lbopt.report.figures import new_figure, png_of
+from lbopt.solvers.backend import placement, rounded_up
 from lbopt.solvers.elementary import elementary_bound, greedy_assignment
-from lbopt.solvers.rounding import placement, rounded_up
 from lbopt.whole_file import write_file
 from tests.benchmarks.race.measure import refresh
 from tests.benchmarks.race.versions import solver_version

@@ -15,9 +15,8 @@ from lbopt.model import check_assignment, objective
 from lbopt.model.formulation import formulate
 from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers import BACKENDS, is_available, solve, verify
-from lbopt.solvers.backend import Task, load
+from lbopt.solvers.backend import Task, load, repaired, rounded_up
 from lbopt.solvers.exhaustion import exhausted
-from lbopt.solvers.rounding import repaired, rounded_up
 
 COUNT = int(os.environ.get("LBOPT_DIFFERENTIAL_COUNT", "96"))
 SCALES = (3, 100, 1000, 3000)

@@ -4,7 +4,7 @@ from lbopt.solvers.certificates.conditioned_patterns import TooLongError
 from lbopt.solvers.certificates.few_workers import refuted
 from lbopt.solvers.certificates.format import Certificate
 from lbopt.solvers.certificates.kinds import KINDS, check, proved_bounds
-from lbopt.solvers.certificates.writer import ContradictedError, priced_envelopes
+from lbopt.solvers.certificates.priced_body import ContradictedError, priced_envelopes
 
 __all__ = [
     "KINDS",

@@ -28,8 +28,8 @@ from __future__ import annotations
 from typing import Any
 
 from lbopt.exceptions import CertificateError
-from lbopt.solvers.certificates.best_profits import best_profits, refined
 from lbopt.solvers.certificates.format import refuse_many_slots
+from lbopt.solvers.certificates.patterns import best_profits, refined
 from lbopt.solvers.certificates.priced_body import Node, PricedBody, read_priced_body
 from lbopt.solvers.certificates.profits import BestProfits
 from lbopt.solvers.certificates.step import Step

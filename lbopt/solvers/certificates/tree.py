@@ -28,8 +28,7 @@ import numpy as np
 
 from lbopt.exceptions import CertificateError
 from lbopt.solvers.allowance import spend
-from lbopt.solvers.certificates.best_profits import Place, best_profits, refined
-from lbopt.solvers.certificates.patterns import Patterns
+from lbopt.solvers.certificates.patterns import Patterns, Place, best_profits, refined
 from lbopt.solvers.certificates.priced_body import Branch, Pattern, Placement, Refuted, Tree
 from lbopt.solvers.certificates.profits import BestProfits
 from lbopt.solvers.certificates.step import SizeClasses, extreme_total

@@ -36,9 +36,8 @@ from typing import Any
 from lbopt.exceptions import CertificateError
 from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates.format import fields, items, refuse_many_slots, shown, whole
-from lbopt.solvers.certificates.window_box import WindowBox
+from lbopt.solvers.certificates.window_box import WindowBox, has_sets
 from lbopt.solvers.certificates.window_pool import WindowPool
-from lbopt.solvers.certificates.window_sets import has_sets
 from lbopt.solvers.recount import Numbers
 
 Cut = tuple[list[int], bool]

@@ -18,8 +18,7 @@ from lbopt.solvers.conditions.greedy import elementary_bounds, greedy_decision
 from lbopt.solvers.conditions.stages import minimised
 from lbopt.solvers.exhaustion import LEAF_LIMIT, LEAVES, exhausted, leaf_estimate, refuse_leaves, too_deep
 from lbopt.solvers.registry import AUTO_ORDER, OWN, capabilities, is_available, require
-from lbopt.solvers.result import PROVED_BY, Result
-from lbopt.solvers.stage import Stage
+from lbopt.solvers.result import PROVED_BY, Result, Stage
 
 #: "auto" exhausts problems of up to this many leaves, as `lbopt.solvers.solve` does without conditions.
 AUTO_LEAVES = 20_000

@@ -23,8 +23,7 @@ from lbopt.kernels.deadline import ENDLESS
 from lbopt.kernels.search.state import Master
 from lbopt.model import StepProblem, objective
 from lbopt.model.objective import overdue
-from lbopt.solvers.budget import Budget
-from lbopt.solvers.conditions.cancelling import ended_by
+from lbopt.solvers.budget import Budget, ended_by
 from lbopt.solvers.conditions.decision import Bound, Decision, Outcome
 from lbopt.solvers.conditions.priced_step import Classes, Goal, classes_of, step_of
 from lbopt.solvers.conditions.workspace import fits_memory, made

@@ -19,12 +19,11 @@ import numpy as np
 from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.model import check_assignment
 from lbopt.model.formulation import Program
-from lbopt.solvers.backend import RawAnswer, Task, load
+from lbopt.solvers.backend import RawAnswer, Task, load, rounded_up
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.conditions.decision import Bound, Decision, Outcome
 from lbopt.solvers.conditions.greedy import elementary_bounds
 from lbopt.solvers.registry import capabilities
-from lbopt.solvers.rounding import rounded_up
 
 _LOG = logging.getLogger(__name__)
 

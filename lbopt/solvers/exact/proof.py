@@ -23,7 +23,7 @@ from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates import Certificate, priced_envelopes
-from lbopt.solvers.certificates.writer import ContradictedError, NodeRow, placement, refuted
+from lbopt.solvers.certificates.priced_body import ContradictedError, NodeRow, placement, refuted
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.search import ExactAnswer
 from lbopt.solvers.exact.workspace import plant_tree

@@ -22,7 +22,7 @@ from lbopt.kernels.search.decision import hand_out_again
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.arguments import check_tie_order
-from lbopt.solvers.workers_alike import with_workers_in_order
+from lbopt.solvers.exhaustion import with_workers_in_order
 
 
 def canonical(

@@ -24,9 +24,8 @@ from lbopt.model import StepProblem, barrier_total, objective
 from lbopt.model.formulation import Program, formulate
 from lbopt.model.integers import IntArray
 from lbopt.solvers import elementary_bound, greedy_assignment, solve
-from lbopt.solvers.backend import RawAnswer, Task, load
+from lbopt.solvers.backend import RawAnswer, Task, load, placement, rounded_up
 from lbopt.solvers.registry import OWN, Capabilities, capabilities, compiled
-from lbopt.solvers.rounding import placement, rounded_up
 from lbopt.solvers.warm_up import small_problems, warm
 
 #: Seconds for each problem where it is only the caches that are to be filled.

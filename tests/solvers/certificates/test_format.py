@@ -11,7 +11,7 @@ from lbopt.exceptions import CertificateError
 from lbopt.model import StepProblem
 from lbopt.solvers.certificates import KINDS, Certificate, check, priced_envelopes
 from lbopt.solvers.certificates.format import MOST_SLOTS, refuse_many_slots, shown
-from lbopt.solvers.certificates.writer import branch, dead
+from lbopt.solvers.certificates.priced_body import branch, dead
 
 PROBLEM = StepProblem.now([0, 0, 10], [1, 1, 0], [2, 5, 15])  # costs 3 * 10 - 10 - 2 - 5 = 13
 

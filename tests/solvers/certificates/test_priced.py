@@ -16,16 +16,19 @@ from solvers.certificates.naive_problem import Naive, optimum, step_problem
 from lbopt.exceptions import CertificateError
 from lbopt.model import StepProblem
 from lbopt.solvers import certificates
-from lbopt.solvers.certificates import Certificate, best_profits, cardinality_table, check, priced_envelopes, profits
+from lbopt.solvers.certificates import Certificate, check, patterns, priced_envelopes, profits
 from lbopt.solvers.certificates.priced_body import (
     Branch,
     Node,
     Placement,
     PricedBody,
     Refuted,
+    branch,
+    dead,
+    placement,
     read_priced_body,
+    refuted,
 )
-from lbopt.solvers.certificates.writer import branch, dead, placement, refuted
 
 TINY = {"i": 0, "O": 0}
 MODES = {
@@ -39,7 +42,7 @@ MODES = {
 @pytest.fixture(params=MODES)
 def mode(request, monkeypatch):
     for name, value in MODES[request.param].items():
-        monkeypatch.setattr(cardinality_table if name == "_KEPT" else profits, name, value)
+        monkeypatch.setattr(profits, name, value)
     return request.param
 
 
@@ -198,7 +201,7 @@ def test_without_patience_only_the_truth_passes(monkeypatch, seeds):
     """Best profits known only from above: fewer certificates pass, but every one that does is true."""
     monkeypatch.setattr(profits, "_TABLE_WORK", TINY)
     monkeypatch.setattr(profits, "_COARSE_WORK", {"i": 4, "O": 4})
-    monkeypatch.setattr(best_profits, "_PATIENCE", 0)
+    monkeypatch.setattr(patterns, "_PATIENCE", 0)
     seen = Counter()
     for seed in range(seeds):
         rng = random.Random(seed)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lbopt.exceptions import CertificateError
-from lbopt.solvers.certificates import best_profits, cardinality_table, profits
+from lbopt.solvers.certificates import patterns, profits
 from lbopt.solvers.certificates.patterns import Patterns
 from lbopt.solvers.certificates.profits import BestProfits
 from lbopt.solvers.certificates.step import SizeClasses, extreme_total
@@ -29,7 +29,7 @@ SEEDS = {1: 200, 2**57: 60}  # the second is beyond int64 with most scales
 @pytest.fixture(params=MODES)
 def mode(request, monkeypatch):
     for name, value in MODES[request.param].items():
-        monkeypatch.setattr(cardinality_table if name == "_KEPT" else profits, name, value)
+        monkeypatch.setattr(profits, name, value)
     return request.param
 
 
@@ -148,11 +148,11 @@ def test_profits_are_searched_until_nothing_can_be_spared(fixed, spare, searches
     """Two workers alike bring up to 6 each and a third up to 8; a search finds 2 and 6, and ends below 0."""
     searched = {(1, 4): 2, (2, 9): 6}
     asked = []
-    monkeypatch.setattr(best_profits, "_searched", lambda table, *place: asked.append(place) or searched[place])
+    monkeypatch.setattr(patterns, "_searched", lambda table, *place: asked.append(place) or searched[place])
     table, workers = SimpleNamespace(exact=False), {0: (1, 4), 3: (1, 4), 5: (2, 9)}
-    best, found = best_profits.refined(table, workers, {(1, 4): 6, (2, 9): 8}, fixed)
+    best, found = patterns.refined(table, workers, {(1, 4): 6, (2, 9): 8}, fixed)
     assert found == spare
     assert found == fixed + 2 * best[1, 4] + best[2, 9]
     assert len(asked) == searches
     exact = SimpleNamespace(exact=True)
-    assert best_profits.refined(exact, workers, {(1, 4): 6, (2, 9): 8}, fixed) == ({(1, 4): 6, (2, 9): 8}, fixed + 20)
+    assert patterns.refined(exact, workers, {(1, 4): 6, (2, 9): 8}, fixed) == ({(1, 4): 6, (2, 9): 8}, fixed + 20)

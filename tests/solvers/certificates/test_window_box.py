@@ -6,7 +6,7 @@ from itertools import combinations, combinations_with_replacement
 import pytest
 
 from lbopt.exceptions import CertificateError
-from lbopt.solvers.certificates import window_sets
+from lbopt.solvers.certificates import window_box
 from lbopt.solvers.certificates.window_box import WindowBox
 from lbopt.solvers.certificates.window_pool import WindowPool
 
@@ -304,7 +304,7 @@ def test_sets_are_found_where_an_assignment_has_all_totals():
     for pool, box, held, rng in tight_boxes("sets", 900):
         box = settled(pool, box, rng)
         if box is not None:
-            found = window_sets.has_sets(box)
+            found = window_box.has_sets(box)
             assert found or not any(is_in(box, one) for one in held)
             assert found == any(
                 all(total(pool, own) == box.low[g] for g, own in one.items())
@@ -323,7 +323,7 @@ def test_sets_keep_to_the_classes_of_the_next_request():
     for sizes, there in (([1, 4, 9, 12], True), ([1, 5, 9, 12], False)):
         pool = WindowPool(sizes, [1] * 4, [0] * 4, [2], [[0]])
         box = WindowBox(pool, {0: 13}, {0: 13}, {0: [(0, 2)]}, [1] * 4, {0: []}, {0: (0, 2)})
-        assert window_sets.has_sets(box) is there
+        assert window_box.has_sets(box) is there
 
 
 def test_an_open_total_or_a_long_search_is_refused(monkeypatch):
@@ -331,14 +331,14 @@ def test_an_open_total_or_a_long_search_is_refused(monkeypatch):
     box = WindowBox.root(pool, 3)
     assert box.tighten()
     with pytest.raises(CertificateError, match="worker 0 may still have totals from 6 on"):
-        window_sets.has_sets(box)
+        window_box.has_sets(box)
     pool = WindowPool(list(range(1, 9)), [1] * 8, [0] * 8, [4, 4], [[0], [0]])
     box = WindowBox.root(pool, 3).within_totals(0, 18, 18).within_totals(1, 18, 18)
     assert box.tighten()
-    assert window_sets.has_sets(box)
-    monkeypatch.setattr(window_sets, "_PATIENCE", 3)
+    assert window_box.has_sets(box)
+    monkeypatch.setattr(window_box, "_PATIENCE", 3)
     with pytest.raises(CertificateError, match="too long"):
-        window_sets.has_sets(box)
-    monkeypatch.setattr(window_sets, "_DEEPEST", 5)
+        window_box.has_sets(box)
+    monkeypatch.setattr(window_box, "_DEEPEST", 5)
     with pytest.raises(CertificateError, match="more than 5 unknown requests"):
-        window_sets.has_sets(box)
+        window_box.has_sets(box)

@@ -14,7 +14,7 @@ from lbopt.solvers import recount
 from lbopt.solvers.certificates import Certificate, check
 from lbopt.solvers.conditions.decision import Decision
 from lbopt.solvers.conditions.greedy import elementary_bounds
-from lbopt.solvers.stage import Stage
+from lbopt.solvers.result import Stage
 
 PLAIN = StepProblem.now(loads=[900, 700, 400], slots=[1, 2, 1], sizes=[310, 260, 150, 120, 80])
 PROBLEM = PLAIN.under(

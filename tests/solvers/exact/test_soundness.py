@@ -19,11 +19,10 @@ from lbopt.model import check_assignment, objective
 from lbopt.model.formulation import formulate
 from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers import BACKENDS, is_available, recount
-from lbopt.solvers.backend import Task, load
+from lbopt.solvers.backend import Task, load, repaired, rounded_up
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.workspace import what_is_known
 from lbopt.solvers.exhaustion import exhausted
-from lbopt.solvers.rounding import repaired, rounded_up
 
 pytestmark = pytest.mark.jit
 
