@@ -9,7 +9,7 @@ import pytest
 
 from lbopt.exceptions import InputError
 from lbopt.studies.check import CheckConfig, CheckOutcome, ClaimOutcome, run_check
-from lbopt.studies.check.config import Chosen
+from lbopt.studies.check.study import Chosen
 from lbopt.theory.finding import Finding, Verdict
 from lbopt.theory.ledger import CLAIMS
 

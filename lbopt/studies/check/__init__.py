@@ -1,7 +1,5 @@
 """Check the ledger: every regime of every claim as a task of its own, then a verdict for each claim."""
 
-from lbopt.studies.check.config import CheckConfig, Chosen
-from lbopt.studies.check.outcome import CheckOutcome, ClaimOutcome
-from lbopt.studies.check.study import run_check
+from lbopt.studies.check.study import CheckConfig, CheckOutcome, Chosen, ClaimOutcome, run_check
 
 __all__ = ["CheckConfig", "CheckOutcome", "Chosen", "ClaimOutcome", "run_check"]
