@@ -2,7 +2,7 @@
 
 Both are made beside their place, under a fresh name ``.lbopt-*.partial``, and then moved there. The name is taken
 exclusively: a link that lies there is never followed. Its permissions are those that the umask leaves. The writer
-holds a lock on it, which the system drops when the process ends, also by kill -9. An entry that nobody holds was left
+holds a lock on it, which the system drops when the process ends, also by kill -9. An entry that is not locked was left
 by a kill, and the next writer in the same folder removes it.
 """
 
@@ -165,7 +165,7 @@ def _locked(handle: int, *, wait: bool = False) -> bool:
 
 def _remove_abandoned(folder: Path) -> None:
     """Remove what writers left that were killed."""
-    with suppress(OSError):  # what cannot be removed disturbs nobody
+    with suppress(OSError):  # what cannot be removed does no harm
         for entry in [*os.scandir(folder)]:
             if _NAME.fullmatch(entry.name):
                 handle = os.open(entry.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))

@@ -1,16 +1,10 @@
-"""Costs of all kinds as rows of a matrix, a block of rows at a time, with what may be used: for those who check.
+"""Costs of all kinds: a matrix, candidates that are listed, or blocks of rows that are made or read when asked for.
 
 What is forbidden: masked entries of a NumPy masked array, +infinity, and pairs that a list of candidates or a sparse
-matrix does not hold. What is read here goes through NumPy alone, not through the kernels that assign.
-
-Candidates: for each point the few centres that it may be at, with their costs; all other pairs are forbidden.
-
-Costs that are never held whole: made from points and centres, read from a file, or by a function, block by block.
-
-The pairs of points and centres that may be used, with integer costs: as a matrix, or listed row after row.
-
-A matrix serves where most pairs may be used, and marks the others (`FORBIDDEN`). A list serves where each point has
-few candidates: it holds their pairs alone. The kernels read both (`lbopt.kernels.assignment.state.Points`).
+matrix does not hold. A proof is checked through rows (`in_blocks`), by NumPy alone; what is assigned are `Pairs` with
+integer costs. A matrix of them serves where most pairs may be used, and marks the others (`FORBIDDEN`). A list serves
+where each point has few candidates: it holds their pairs alone. The kernels read both
+(`lbopt.kernels.assignment.state.Points`).
 """
 
 from __future__ import annotations

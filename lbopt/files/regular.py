@@ -1,4 +1,4 @@
-"""Regular files alone, up to a size: no folder, device or pipe is read, and nothing waits for somebody to write."""
+"""Regular files alone, up to a size: no folder, device or pipe is read, and nothing waits for a writer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BLOCK = 2**16
 
 _FOLDER = "it is a folder; expected a regular file"
 
-#: A pipe that nobody writes to must not be waited for, and a terminal must not become ours.
+#: A pipe without a writer must not be waited for, and a terminal must not become ours.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 
 

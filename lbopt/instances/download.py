@@ -157,7 +157,7 @@ def _require_https(url: str, what: str) -> None:
     parts = urlsplit(url)
     if parts.scheme != "https" and not _is_loopback(parts.hostname or ""):
         raise InputError(
-            f"{what} {url!r} is not https, so that anybody on the way could change the file; expected https, or http "
+            f"{what} {url!r} is not https, so that it could be changed on the way; expected https, or http "
             "to this machine itself (127.0.0.1, ::1, localhost)"
         )
 

@@ -41,7 +41,7 @@ from lbopt.locality.routing_table import RoutingTable
 _NUMBERS = (0, 2, 4, 8, 12, 16, 24, 32)
 #: Of the products that are taken without rows, how many may be left for the rows to pay.
 _PAYS = 0.9
-#: Width of the band that is reckoned with, and the cosine to the nearest centroid where nobody knows it.
+#: Width of the band that is reckoned with, and the cosine to the nearest centroid where it is not known.
 _WIDTH, _COSINE = 0.1, 0.7
 #: Directions of less than this share of the greatest are rounding.
 _NEGLIGIBLE = 1e-9
@@ -78,7 +78,7 @@ def basis_of(centroids: Floats, cosine: float | None = None, number: int | None 
     centroids
         float64 (K, d).
     cosine
-        Of a request to the nearest centroid, as a rule; None where nobody knows.
+        Of a request to the nearest centroid, as a rule; None where it is not known.
     number
         Rows, at most; None = as many as pay.
     """
@@ -128,7 +128,7 @@ _LANES = 32
 
 
 class Seen(NamedTuple):
-    """What a table says of one request, whoever is open; the first of the five is for `BandRouter.choose`.
+    """What a table says of one request, whichever workers are open; the first of the five is for `BandRouter.choose`.
 
     Parameters
     ----------

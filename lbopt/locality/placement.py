@@ -6,7 +6,7 @@ the active experts that it has on average, and the largest of these sums is what
 
 Greedy (`greedy_placement`): experts by falling weight, each to the least loaded rank that has room. Exact
 (`placement_problem`): the step problem at horizon 0 on an empty cluster of R workers with E/R slots each, where all E
-requests are admitted, the total is fixed, and least imbalance is least maximum. Whoever has a solver solves it:
+requests are admitted, the total is fixed, and least imbalance is least maximum. Any solver solves it:
 
     answer = lbopt.solve(placement_problem(weights, 16))
     ranks = placement_of(answer.assignment, 16)

@@ -144,9 +144,9 @@ class Made:
     Parameters
     ----------
     calibration
-        Hash of the calibration requests' counts, 16 hexadecimal digits; "" where nobody knows.
+        Hash of the calibration requests' counts, 16 hexadecimal digits; "" where it is not known.
     fitted
-        When, in UTC, ISO 8601; "" where nobody knows.
+        When, in UTC, ISO 8601; "" where it is not known.
     """
 
     calibration: str = ""
@@ -248,7 +248,7 @@ class RoutingTable:
 
     @property
     def unknown(self) -> str:
-        """One sentence that says what nobody knows of the table; "" where all is known."""
+        """One sentence that says what is not known of the table; "" where all is known."""
         lacking = [
             words
             for words, known in (

@@ -22,16 +22,44 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from threading import get_ident
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.locality.gate import MoEShape, check_choices, check_whole, counted
-from lbopt.one_thread import OneThread
 
 #: The largest count of an int8 row; an expert is chosen at most once by a token of the block.
 MOST_TOKENS = 127
+
+
+class OneThread:
+    """The thread that an object belongs to: the first that uses it; a second one is refused.
+
+    Two threads in one object that works in arrays of its own mix their requests up without any error.
+
+    Parameters
+    ----------
+    what
+        The object, as the message calls it.
+    """
+
+    __slots__ = ("_owner", "_what")
+
+    def __init__(self, what: str) -> None:
+        self._owner, self._what = 0, what
+
+    def __reduce__(self) -> tuple[type[OneThread], tuple[str]]:
+        return OneThread, (self._what,)  # a copy has no owner yet
+
+    def check(self) -> None:
+        """Raise InputError where another thread has used the object before."""
+        mine = get_ident()
+        if self._owner != mine:
+            if self._owner:
+                raise InputError(f"this {self._what} is used by another thread already; make one for each thread")
+            self._owner = mine
 
 
 class BlockState(IntEnum):

@@ -89,9 +89,9 @@ def called(task: Task) -> str:
 
 def named(tasks: Iterable[Task], shown: int = 3) -> str:
     """Return the names of the first tasks and how many more there are."""
-    everybody = list(tasks)
-    more = len(everybody) - shown
-    names = [called(task) for task in everybody[:shown]] + ([f"and {more} more"] if more > 0 else [])
+    every = list(tasks)
+    more = len(every) - shown
+    names = [called(task) for task in every[:shown]] + ([f"and {more} more"] if more > 0 else [])
     return ", ".join(names)
 
 

@@ -27,7 +27,7 @@ STORE_VERSION = 2
 #: Versions that can be read.
 READABLE = (1, 2)
 
-# A reader holds its lock for milliseconds, and so does a commit; whoever finds the other's waits so long.
+# A reader holds its lock for milliseconds, and so does a commit; one that finds the other's waits so long.
 _WAIT_SECONDS = 60.0
 
 # `task` is the text that was hashed to `key`, so a row proves itself. `answer`, `provenance` and `task` are JSON, and
@@ -54,7 +54,7 @@ CREATE TABLE results (
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """Open the store at `path`, made if there is none; whoever calls holds the writer's lock."""
+    """Open the store at `path`, made if there is none; the caller holds the writer's lock."""
     require_ours(path)
     with store_errors(path):
         connection = _connected(path, "rwc")

@@ -8,7 +8,7 @@ import pytest
 
 from lbopt import InputError
 from lbopt.locality import MoEShape, SignatureCache
-from lbopt.one_thread import OneThread
+from lbopt.locality.signature_cache import OneThread
 
 
 def elsewhere(work):

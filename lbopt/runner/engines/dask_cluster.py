@@ -1,6 +1,6 @@
 """Reaches a Dask cluster, or starts one of worker processes on this machine, without a word from Dask on the way.
 
-Whoever can talk to a scheduler or a worker can run code as its user. A cluster of this machine therefore has
+A program that can talk to a scheduler or a worker can run code as its user. A cluster of this machine therefore has
 certificates of its own, made for the run and kept in memory, and serves no pages.
 
 Dask tells its story through loggers of its own, on standard error. What a user of the runner must know of it comes as
@@ -55,7 +55,7 @@ _QUIET = {"DASK_LOGGING__DISTRIBUTED": "critical"}
 #: those are all. A process of this machine that has died is seen without.
 _NO_DEADLINE = {"distributed.scheduler.worker-ttl": None}
 
-#: What a scheduler and workers show to browsers would be open to all users of the machine, and nobody here looks at it.
+#: What a scheduler and workers show to browsers would be open to all users of the machine, and is of no use here.
 _NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
 
 _TLS = "distributed.comm.tls."
@@ -140,12 +140,12 @@ def _local_cluster(distributed: ModuleType, jobs: int | None, security: Any) -> 
 
 
 def _own_certificates(distributed: ModuleType) -> Any:
-    """Return what scheduler, workers and client of one run know each other by, and nobody else has."""
+    """Return what scheduler, workers and client of one run know each other by, and no other process has."""
     try:
         return distributed.Security.temporary()
     except ImportError:
         raise BackendUnavailableError(
-            "engine 'dask' needs the package cryptography, which is absent, to let nobody else in: "
+            "engine 'dask' needs the package cryptography, which is absent, to keep others out: "
             "pip install 'lbopt[dask]'; engine 'joblib' uses the cores of this machine without it"
         ) from None
 
