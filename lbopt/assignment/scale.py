@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from lbopt.assignment.costs import Candidates, Pairs, split
 from lbopt.exceptions import InputError
-from lbopt.kernels.assignment.costs import count_lost, largest_size, scaled
+from lbopt.kernels.assignment.costs import count_lost, scaled
 from lbopt.kernels.assignment.state import FORBIDDEN
 from lbopt.model.integers import IntArray
 
@@ -99,12 +99,12 @@ def _reals(given: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_] 
     allowed = None
     if not isinstance(given, np.ma.MaskedArray):
         real = np.ascontiguousarray(given, dtype=np.float64)
-        if math.isfinite(_largest(real.reshape(-1))):
+        if math.isfinite(largest_size(real.reshape(-1))):
             return real, None
         given = real
     values, allowed = split(given)
     real = np.ascontiguousarray(values, dtype=np.float64)
-    if not math.isfinite(_largest(real.reshape(-1))):
+    if not math.isfinite(largest_size(real.reshape(-1))):
         i, k = np.argwhere(~np.isfinite(real))[0]
         raise InputError(
             f"costs[{i}, {k}] is {real[i, k]}; expected finite costs: mask a pair that must not be used, or give "
@@ -121,7 +121,7 @@ def scaled_reals(values: NDArray[np.float64], most: int) -> tuple[IntArray, int]
     UserWarning
         If some that are not zero become zero.
     """
-    largest = _largest(values)
+    largest = largest_size(values)
     exponent = exponent_below(largest, most)
     integers = integers_of(values, exponent)
     warn_of_lost(count_lost(values, integers), values.size, largest, exponent)
@@ -156,9 +156,9 @@ def warn_of_lost(lost: int, size: int, largest: float, exponent: int) -> None:
         )
 
 
-def _largest(values: NDArray[np.float64]) -> float:
+def largest_size(values: NDArray[np.float64]) -> float:
     """Return the largest absolute value, NaN or infinity if there is one."""
-    return float(np.int64(largest_size(values.view(np.int64))).view(np.float64))
+    return float(max(values.max(), -values.min())) if values.size else 0.0
 
 
 def _may_be(points: int, centres: int, most: int) -> str:

@@ -1,12 +1,7 @@
-"""Real costs to integers: each is multiplied by a power of two, which is exact, and rounded to the nearest integer.
+"""Costs of points at centres as integers, their cheapest centres, and sums of clusters.
 
-A power may leave the range of float64 where the product does not, so it comes as two factors, each near its root. Both
-loops become vector code: float64 numbers without their signs are in the order of their bits, NaN above infinity, so the
-largest can be found among integers, whose order no NaN breaks.
-
-The cheapest centres of each point under prices, of which few are kept: a block of rows at a time.
-
-Costs of points at centres as integers, and sums of clusters: what a round of K-means does beside its assignment.
+Real costs are multiplied by a power of two, which is exact, and rounded to the nearest integer. A power may leave the
+range of float64 where the product does not, so it comes as two factors, each near its root.
 """
 
 import numpy as np
@@ -14,17 +9,6 @@ import numpy as np
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.assignment.state import FORBIDDEN, INFINITY, ShortInts
 from lbopt.kernels.compile import kernel
-
-_ALL_BUT_SIGN = (1 << 63) - 1
-
-
-@kernel
-def largest_size(bits: Ints) -> int:
-    """Return the bits of the largest absolute value; `bits` are those of float64 numbers, one after the other."""
-    largest = 0
-    for i in range(bits.size):
-        largest = max(largest, bits[i] & _ALL_BUT_SIGN)
-    return largest
 
 
 @kernel
