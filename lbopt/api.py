@@ -442,7 +442,7 @@ def study(
     --------
     >>> import lbopt
     >>> lbopt.study("prediction", requests=400, horizon=20, predictors=["survival"])
-    <PredictionOutcome burstgpt-like: 1 predictors>
+    <PredictionOutcome burstgpt-like: 1 scores>
     """
     from lbopt.studies.registry import STUDIES, find_study
 

@@ -26,7 +26,7 @@ STUDIES = {
     "batches": Listed("lbopt.studies.batches.study", "How far is each allocation of a prefill batch from the best?"),
     "simulation": Listed("lbopt.studies.simulation", "What does one policy do over a trace?"),
     "misprediction": Listed("lbopt.studies.misprediction.study", "What does a wrong forecast cost?", True),
-    "prediction": Listed("lbopt.studies.prediction.study", "What is known of how long a request will run?"),
+    "prediction": Listed("lbopt.studies.prediction.evaluation", "What is known of how long a request will run?"),
     "prefill": Listed("lbopt.studies.prefill.study", "Which rule gives the shortest times to first token?"),
     "placement": Listed("lbopt.studies.placement.study", "What does placing experts exactly gain over greedy?", True),
     "locality": Listed("lbopt.studies.locality.study", "Does routing by expert locality pay?", True),

@@ -15,6 +15,9 @@ from typing import Any
 
 from lbopt.display import Displayed
 
+#: Fields of an outcome that are no results.
+_NO_RESULTS = ("config", "notes", "trace")
+
 
 @dataclass(slots=True, repr=False)
 class Outcome(Displayed):
@@ -38,9 +41,10 @@ class Outcome(Displayed):
     seconds: float = field(default=0.0, kw_only=True)
 
     def __repr__(self) -> str:
-        named = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("config", "notes")}
+        named = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NO_RESULTS}
         counts = [f"{len(value)} {name}" for name, value in named.items() if isinstance(value, list | dict)]
-        return f"<{type(self).__name__} {', '.join(counts).replace('_', ' ')}>"
+        where = f" {trace['name']}:" if (trace := getattr(self, "trace", {})) and "name" in trace else ""
+        return f"<{type(self).__name__}{where} {', '.join(counts).replace('_', ' ')}>"
 
     @contextmanager
     def clocked(self) -> Iterator[None]:
@@ -61,7 +65,7 @@ def always(_outcome: Any) -> bool:
 
 def has_rows(outcome: Any) -> bool:
     """Whether an outcome has anything to write: one of its lists and dictionaries of results, if it has any."""
-    named = {one.name: getattr(outcome, one.name) for one in fields(outcome) if one.name not in ("notes", "trace")}
+    named = {one.name: getattr(outcome, one.name) for one in fields(outcome) if one.name not in _NO_RESULTS}
     kept = [value for value in named.values() if isinstance(value, list | dict)]
     return not kept or any(kept)
 

@@ -39,7 +39,7 @@ def test_from_end_to_end(placement, here):
     ("words", "said"),
     [
         (("-R", 7), "ranks are 7; expected 2 or more, a divisor of the 128 experts"),
-        (("-k", "tusk"), "unknown kind of layers 'tusk': did you mean task?"),
+        (("-k", "tusk"), "unknown kind 'tusk': did you mean task?"),
         (("--resolution", 0), "resolution is 0.0; expected 1e-9 to 1 of an expert"),
         (("--time-limit", -1), "time_limit is -1.0; expected seconds above 0"),
         (("-o", "missing/out"), "output folder 'missing/out' cannot be made"),

@@ -68,9 +68,9 @@ def test_what_is_done_is_kept(reproduction, here, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("energie",), "unknown reproduction 'energie': did you mean energy?"),
-        (("-n", 10), "requests are 10; expected at least 500, fewer fill no fleet"),
-        (("--seeds", 0), "seeds are 0; expected 1 to 1000"),
+        (("energie",), "unknown item 'energie': did you mean energy?"),
+        (("-n", 10), "requests is 10; expected at least 500, fewer fill no fleet"),
+        (("--seeds", 0), "seeds is 0; expected 1 to 1,000"),
         (("--seed", -1), "seed is -1; expected 0 or more"),
         (("--burstgpt", "missing.csv"), "missing.csv"),
         (("energy", "--logs", "."), "are of 100,000 requests of the BurstGPT file; give it by --burstgpt"),

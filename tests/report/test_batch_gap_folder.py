@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from studies.small_batches import RULES, outcome
 
-from lbopt.report.batch_gap_figure import batch_gap_figure
-from lbopt.report.batch_gap_tables import batch_gap_tables, batches_csv
+from lbopt.report.batch_gap_report import batch_gap_figure, batch_gap_tables, batches_csv
 from lbopt.report.difference import folder_difference
 from lbopt.report.study_report import read_config, write_study_folder
 from lbopt.studies.batches import BatchesOutcome

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lbopt.report.placement_tables import placement_csv, placement_tables
+from lbopt.report.placement_report import placement_csv, placement_tables
 from lbopt.report.study_report import write_study_folder
 from lbopt.studies.placement import PlacedLayer, PlacementConfig, PlacementOutcome
 

@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 from studies.reproduction_answers import FIGURES
 
-from lbopt.report.reproduction_figure import dilution_figure
-from lbopt.report.reproduction_tables import groups_of, reasons_of, reproduction_csv, reproduction_tables
+from lbopt.report.reproduction_report import (
+    dilution_figure,
+    groups_of,
+    reasons_of,
+    reproduction_csv,
+    reproduction_tables,
+)
 from lbopt.studies.reproduction import ITEMS, ReproductionConfig, ReproductionOutcome, Row
 from lbopt.studies.reproduction.study import QUESTIONS
 from lbopt.studies.verdict import VERDICTS

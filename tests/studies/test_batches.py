@@ -13,10 +13,9 @@ from lbopt.exceptions import BackendUnavailableError, InputError, LbOptError
 from lbopt.prefill import PassTime
 from lbopt.prefill.exact import PrefillBatch
 from lbopt.prefill.exact.gap import sent_by
-from lbopt.report.batch_gap_report import batch_record
-from lbopt.report.batch_gap_tables import batches_csv
+from lbopt.report.batch_gap_report import batch_record, batches_csv
 from lbopt.solvers import registry
-from lbopt.studies.batches import BatchesConfig, judging, run_batches, study
+from lbopt.studies.batches import BatchesConfig, run_batches, study
 from lbopt.studies.batches.outcome import seconds_until_done
 from lbopt.studies.requests import RequestSource
 
@@ -79,7 +78,7 @@ def test_a_row_of_the_table():
 
 def test_open_optima_enter_no_average(monkeypatch):
     calls = iter(range(100))
-    known = judging.allocation_gaps
+    known = study.allocation_gaps
 
     def sometimes(*arguments, **options):
         rows, placement, fill = known(*arguments, **options)
@@ -90,7 +89,7 @@ def test_open_optima_enter_no_average(monkeypatch):
             fill = dataclasses.replace(fill, bounds=(fill.filled + 1, 0, 0))
         return rows, placement, fill
 
-    monkeypatch.setattr(judging, "allocation_gaps", sometimes)
+    monkeypatch.setattr(study, "allocation_gaps", sometimes)
     found = run_batches(config())
     row = found.row("pbaa")
     assert (row.batches, row.straggler_open, row.fill_open, row.proved + row.claimed) == (12, 4, 4, 4)
@@ -112,14 +111,14 @@ def test_open_optima_enter_no_average(monkeypatch):
     ],
 )
 def test_an_optimum_that_does_not_stand_a_recount_ends_the_study(monkeypatch, which, wrong, says):
-    known = judging.allocation_gaps
+    known = study.allocation_gaps
 
     def lying(*arguments, **options):
         found = list(known(*arguments, **options))
         found[which] = wrong(found[which])
         return found
 
-    monkeypatch.setattr(judging, "allocation_gaps", lying)
+    monkeypatch.setattr(study, "allocation_gaps", lying)
     with pytest.raises(LbOptError, match=says):
         run_batches(config())
 
@@ -175,7 +174,7 @@ def test_ctrl_c_keeps_what_is_done(monkeypatch):
         ({"chunk": 0}, "chunk_tokens is 0"),
         ({"units": 0}, "units_per_instance is 0"),
         ({"instances": 0}, "there are 0 instances"),
-        ({"rules": ()}, "no rules given"),
+        ({"rules": ()}, "no policy was named"),
         ({"rules": ("pbaa", "pbaa:whole=no")}, "allocation 'pbaa' is named twice among the rules"),
         ({"behaviours": ("pbba",)}, "unknown allocation 'pbba': did you mean pbaa"),
         ({"time_limit": 0.0}, "time_limit is 0.0"),

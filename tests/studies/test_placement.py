@@ -25,10 +25,10 @@ SMALL: dict[str, Any] = {
     ("changes", "says"),
     [
         ({"ranks": (3,)}, "ranks are 3; expected 2 or more, a divisor of the 8 experts"),
-        ({"ranks": (1,)}, "ranks are 1; expected 2 or more"),
-        ({"ranks": ()}, "no ranks were named"),
-        ({"kinds": ()}, "no kinds were named"),
-        ({"kinds": ("tusk",)}, "unknown kind of layers 'tusk': did you mean task"),
+        ({"ranks": (1,)}, "ranks are 1; expected at least 2 each"),
+        ({"ranks": ()}, "ranks are none; expected at least 2 each"),
+        ({"kinds": ()}, "no kind was named"),
+        ({"kinds": ("tusk",)}, "unknown kind 'tusk': did you mean task"),
         ({"worlds": 0}, "worlds is 0; expected at least 1"),
         ({"draws": 0}, "draws is 0; expected at least 1"),
         ({"top_k": 9}, "top_k is 9; expected 1 to the 8 experts"),
@@ -48,9 +48,16 @@ def test_refused_before_anything_runs(changes: dict[str, Any], says: str) -> Non
 
 def test_everything_named_twice_is_done_once() -> None:
     config = PlacementConfig(**{**SMALL, "ranks": (4, 2, 4), "kinds": ("task", "uniform", "task")})
-    assert list(config.cells()) == [("task", 0, 2), ("task", 0, 4), ("uniform", 0, 2), ("uniform", 0, 4)]
-    assert config.task("task", 0, 2).seed == config.task("task", 0, 4).seed  # the same layers at every R
-    assert config.task("task", 0, 2).seed != config.task("uniform", 0, 2).seed
+    assert [tuple(one.values()) for one in config.cells()] == [
+        ("task", 0, 2),
+        ("task", 0, 4),
+        ("uniform", 0, 2),
+        ("uniform", 0, 4),
+    ]
+    assert (
+        config.task(kind="task", world=0, R=2).seed == config.task(kind="task", world=0, R=4).seed
+    )  # the same layers at every R
+    assert config.task(kind="task", world=0, R=2).seed != config.task(kind="uniform", world=0, R=2).seed
 
 
 def test_layers_of_a_world() -> None:

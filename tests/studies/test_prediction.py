@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.predictors import PREDICTORS
-from lbopt.report.prediction_curves import prediction_figure
-from lbopt.report.prediction_tables import prediction_csv, prediction_tables
+from lbopt.report.prediction_report import prediction_csv, prediction_figure, prediction_tables
 from lbopt.report.study_report import write_study_folder
-from lbopt.studies.prediction import PredictionConfig, evaluation, resampling, run_prediction
+from lbopt.studies.prediction import PredictionConfig, evaluation, metrics, run_prediction
 from lbopt.studies.prediction.metrics import (
     area_under_curve,
     brier_score,
@@ -273,13 +272,12 @@ def test_an_interrupted_study_keeps_what_is_done(study, monkeypatch):
     ("wrong", "message"),
     [
         ({"horizon": 0}, "horizon is 0; expected 1 to"),
-        ({"train_share": 0.0}, "train share is 0.0; expected a share of the requests between 0 and 1"),
-        ({"train_share": 1.0}, "train share is 1.0"),
-        ({"train_share": float("nan")}, "train share is nan"),
+        ({"train_share": 0.0}, "train_share is 0.0; expected a share of the requests between 0 and 1"),
+        ({"train_share": 1.0}, "train_share is 1.0"),
+        ({"train_share": float("nan")}, "train_share is nan"),
         ({"stride": 0}, "stride is 0; expected 1 to"),
         ({"seed": -1}, "seed is -1"),
-        ({"predictors": ()}, "no predictor is named"),
-        ({"predictors": ("survival", "survival")}, "predictor 'survival' is named twice"),
+        ({"predictors": ()}, "no predictor was named"),
         ({"predictors": ("survivor",)}, r"unknown predictor 'survivor': did you mean survival\?"),
         ({"predictors": ("memorised:bin=3",)}, "predictor 'memorised' has no option 'bin'; it takes bins, least"),
         ({"requests": RequestSource(draw="resample")}, "a resampled trace has the same request before and after"),
@@ -311,9 +309,9 @@ def test_a_draw_is_the_score_of_its_requests(seed):
     requests = np.sort(np.append(np.arange(count), rng.integers(0, count, 12)))
     p = rng.choice([0.1, 0.5, 0.5, 0.9, 1.0], requests.size)
     ends = rng.random(requests.size) < 0.5
-    auc, brier = resampling.resampled_scores(ends, p, requests, count)
-    draws = np.random.default_rng(resampling._SEED)
-    for draw in range(resampling.DRAWS):
+    auc, brier = metrics.resampled_scores(ends, p, requests, count)
+    draws = np.random.default_rng(metrics._SEED)
+    for draw in range(metrics.DRAWS):
         chosen = draws.integers(count, size=count)
         rows = np.concatenate([np.flatnonzero(requests == one) for one in chosen])
         assert brier[draw] == pytest.approx(brier_score(ends[rows], p[rows]))
@@ -328,13 +326,13 @@ def test_intervals_hold_the_value_and_shrink():
         requests = np.repeat(np.arange(count), 5)
         p = np.repeat(rng.random(count), 5)  # a request's rows are right or wrong together
         ends = np.repeat(rng.random(count), 5) < p
-        auc, brier = resampling.resampled_scores(ends, p, requests, count)
+        auc, brier = metrics.resampled_scores(ends, p, requests, count)
         for draws, value in ((auc, area_under_curve(ends, p)), (brier, brier_score(ends, p))):
-            low, high = resampling.interval(draws)
+            low, high = metrics.interval(draws)
             assert low < value < high
         widths.append(high - low)
     assert 3 < widths[0] / widths[1] < 5.5
-    assert resampling.interval(np.array([0.5, np.nan])) is None
+    assert metrics.interval(np.array([0.5, np.nan])) is None
 
 
 def test_differences_are_taken_draw_by_draw(study):

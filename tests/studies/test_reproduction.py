@@ -29,8 +29,7 @@ from lbopt.studies.reproduction import (
     run_reproduction,
     scaling,
 )
-from lbopt.studies.reproduction.barrier_tax import BY_STEPS, gain
-from lbopt.studies.reproduction.dilution_law import diluted, implied_barrier, published_barrier
+from lbopt.studies.reproduction.dilution import BY_STEPS, diluted, gain, implied_barrier, published_barrier
 from lbopt.studies.reproduction.drawn import draw, longest_filter, pool_of
 from lbopt.studies.reproduction.place import PUBLISHED_LENGTHS, of_published_means, of_trace
 from lbopt.studies.reproduction.question import Cell, published_number
@@ -248,9 +247,9 @@ def test_too_few_requests_are_refused_in_a_sentence():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"items": ("energie",)}, "unknown reproduction 'energie': did you mean energy?"),
-        ({"requests": 10}, "requests are 10; expected at least 500, fewer fill no fleet"),
-        ({"seeds": 0}, "seeds are 0; expected 1 to 1000"),
+        ({"items": ("energie",)}, "unknown item 'energie': did you mean energy?"),
+        ({"requests": 10}, "requests is 10; expected at least 500, fewer fill no fleet"),
+        ({"seeds": 0}, "seeds is 0; expected 1 to 1,000"),
         ({"seed": -1}, "seed is -1; expected 0 or more"),
         ({"burstgpt": "no/such.csv"}, "no/such.csv"),
         ({"azure": "azure-lik"}, "did you mean 'azure-like'"),

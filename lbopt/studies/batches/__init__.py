@@ -5,8 +5,7 @@
 """
 
 from lbopt.studies.batches.config import BatchesConfig
-from lbopt.studies.batches.outcome import BatchesOutcome, BatchGap, JudgedBatch
-from lbopt.studies.batches.sampling import SampledBatch
+from lbopt.studies.batches.outcome import BatchesOutcome, BatchGap, JudgedBatch, SampledBatch
 from lbopt.studies.batches.study import run_batches
 
 __all__ = [

@@ -2,17 +2,96 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lbopt.display import Displayed
-from lbopt.prefill import PassTime
-from lbopt.prefill.exact import Fill, Placement
-from lbopt.prefill.exact.gap import AllocationGap
+from lbopt.exceptions import InputError
+from lbopt.model import Trace
+from lbopt.prefill import PassTime, PrefillRequests
+from lbopt.prefill.exact import Fill, Placement, PrefillBatch
+from lbopt.prefill.exact.gap import AllocationGap, Dispatch, dispatches
 from lbopt.studies.batches.config import BatchesConfig
-from lbopt.studies.batches.sampling import SampledBatch
+from lbopt.studies.grid import Row
+from lbopt.studies.study import Outcome
+
+#: Sets the draw of dispatches apart from those of arrivals and phases.
+_DRAW = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledBatch:
+    """A batch, and the behaviour that had brought the fleet there."""
+
+    behaviour: str
+    dispatch: Dispatch
+
+    @property
+    def batch(self) -> PrefillBatch:
+        """What is to be placed, and where."""
+        return self.dispatch.batch
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; ``batch`` is what `PrefillBatch` takes, ``chosen`` what the behaviour did."""
+        one, batch = self.dispatch, self.batch
+        return {
+            "behaviour": self.behaviour,
+            "time": one.time,
+            "instance": one.instance,
+            "turn": one.turn,
+            "requests": one.requests.tolist(),
+            "chosen": one.unit.tolist(),
+            "batch": {
+                "load": batch.load.tolist(),
+                "length": batch.length.tolist(),
+                "chunk": batch.chunk,
+                "pending": batch.pending.tolist(),
+            },
+        }
+
+
+def arrivals(config: BatchesConfig, trace: Trace) -> PrefillRequests:
+    """Return the prompts of `trace` in its order, at random times of the configuration's rate."""
+    return PrefillRequests.poisson(config.rate(float(trace.prompt.mean())), trace.prompt, config.seed)
+
+
+def sample_batches(
+    config: BatchesConfig, requests: PrefillRequests, behaviour: str
+) -> tuple[list[SampledBatch], list[str]]:
+    """Return batches of dispatches after the first tenth of the arrivals and up to the last, and remarks on them."""
+    begin, end = requests.arrival[len(requests) // 10], requests.arrival[-1]
+    run = dispatches(requests, config.setting(behaviour), seed=config.seed)
+    found = [one for one in run if begin <= one.time <= end]
+    if not found:
+        raise InputError(
+            f"the run under {behaviour} has no dispatch between the first tenth of the {len(requests)} requests and "
+            "the last; use more requests"
+        )
+    notes = []
+    if len(found) < config.states:
+        notes.append(
+            f"behaviour {behaviour}: {len(found)} batches instead of {config.states}; its run has no more dispatches "
+            "after the first tenth of the requests"
+        )
+    early, late = (float(np.mean([one.requests.size for one in part])) for part in _halves(found))
+    if late > 1.5 * early and late > early + config.units:
+        notes.append(
+            f"behaviour {behaviour} falls behind at this load: {early:.0f} requests wait at a dispatch of the first "
+            f"half, {late:.0f} of the second; its batches are those of an overloaded fleet"
+        )
+    draw = np.random.default_rng([config.seed, _DRAW])
+    chosen = np.sort(draw.choice(len(found), min(config.states, len(found)), replace=False))
+    return [SampledBatch(behaviour, found[i]) for i in chosen], notes
+
+
+def _halves(found: list[Dispatch]) -> tuple[list[Dispatch], list[Dispatch]]:
+    middle = (len(found) + 1) // 2
+    return found[:middle], found[middle:] or found
+
 
 ALL = "all"
 _LAW = PassTime()
@@ -58,44 +137,21 @@ def seconds_until_done(tokens: int, chunk: int) -> float:
     return whole * _LAW.seconds(chunk) + (_LAW.seconds(rest) if rest else 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class BatchGap:
+class BatchGap(Row):
     """How far one rule is from the optima, over the batches of one behaviour (or of "all").
 
     `proved`: both optima proved; `claimed`: both known, one of them at least by a solver's word. Optima that are open
     enter no average: each is over the batches in which that optimum is known.
     """
 
-    behaviour: str
-    rule: str
-    batches: int
-    proved: int
-    claimed: int
-    straggler_open: int
-    fill_open: int
-    straggler_gap_mean_share: float
-    straggler_gap_p95_share: float
-    straggler_gap_max_share: float
-    straggler_optimal_share: float
-    seconds_lost_mean: float
-    fill_gap_mean_share: float
-    fill_gap_max_share: float
-    overshoot_mean_tokens: float
-
 
 @dataclass(slots=True, eq=False, repr=False)
-class BatchesOutcome(Displayed):
+class BatchesOutcome(Outcome):
     """Everything a gap study of prefill batches found."""
 
     config: BatchesConfig
     trace: dict[str, Any]
     judged: list[JudgedBatch] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    interrupted: bool = False
-    seconds: float = 0.0
-
-    def __repr__(self) -> str:
-        return f"<BatchesOutcome {self.trace.get('name')}: {len(self.config.rules)} rules, {len(self.judged)} batches>"
 
     def rows(self) -> list[BatchGap]:
         """Return a row per rule over all batches, then per behaviour where there are several."""
@@ -113,22 +169,24 @@ class BatchesOutcome(Displayed):
         gaps = np.array([one.straggler_gap(r) for one, r in placed])
         fills = np.array([one.fill_gap(r) for one, r in filled])
         proved = both.count(("proved", "proved"))
+        lost = [one.seconds_lost(r) for one, r in placed]
+
+        def over(values: Sequence[float] | NDArray[Any], mean: Callable[..., Any] = np.mean) -> float:
+            return float(mean(values)) if len(values) else np.nan
+
         return BatchGap(
-            behaviour=behaviour,
-            rule=rule,
-            batches=len(judged),
-            proved=proved,
+            **{"behaviour": behaviour, "rule": rule, "batches": len(judged), "proved": proved},
             claimed=sum("open" not in pair for pair in both) - proved,
             straggler_open=len(answers) - len(placed),
             fill_open=len(answers) - len(filled),
-            straggler_gap_mean_share=float(gaps.mean()) if placed else np.nan,
-            straggler_gap_p95_share=float(np.quantile(gaps, 0.95)) if placed else np.nan,
-            straggler_gap_max_share=float(gaps.max()) if placed else np.nan,
-            straggler_optimal_share=float((gaps == 0).mean()) if placed else np.nan,
-            seconds_lost_mean=float(np.mean([one.seconds_lost(r) for one, r in placed])) if placed else np.nan,
-            fill_gap_mean_share=float(fills.mean()) if filled else np.nan,
-            fill_gap_max_share=float(fills.max()) if filled else np.nan,
-            overshoot_mean_tokens=float(np.mean([r.overshoot for _, r in filled])) if filled else np.nan,
+            straggler_gap_mean_share=over(gaps),
+            straggler_gap_p95_share=over(gaps, partial(np.quantile, q=0.95)),
+            straggler_gap_max_share=over(gaps, np.max),
+            straggler_optimal_share=over(gaps == 0),
+            seconds_lost_mean=over(lost),
+            fill_gap_mean_share=over(fills),
+            fill_gap_max_share=over(fills, np.max),
+            overshoot_mean_tokens=over([r.overshoot for _, r in filled]),
         )
 
 

@@ -1,7 +1,5 @@
 """What does placing experts exactly gain over greedy, and what does a placement of one's own gain over one for all?"""
 
-from lbopt.studies.placement.config import PlacementConfig
-from lbopt.studies.placement.outcome import PlacedLayer, PlacementOutcome
-from lbopt.studies.placement.study import run_placement
+from lbopt.studies.placement.study import PlacedLayer, PlacementConfig, PlacementOutcome, run_placement
 
 __all__ = ["PlacedLayer", "PlacementConfig", "PlacementOutcome", "run_placement"]

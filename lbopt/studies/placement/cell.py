@@ -45,59 +45,19 @@ class _Exact:
 
 
 def place(
-    *,
-    kind: str,
-    R: int,
-    experts: int,
-    top_k: int,
-    layers: int,
-    requests: int,
-    clusters: int,
-    batch: int,
-    draws: int,
-    resolution: float,
-    time_limit: float,
-    version: str,
-    seed: int,
+    *, kind: str, R: int, experts: int, top_k: int, layers: int, requests: int, seed: int, **more: Any
 ) -> dict[str, Any]:
-    """Return what greedy and the exact placement make of each layer, in experts; `version` is for the key.
+    """Return what greedy and the exact placement make of each layer, in experts.
 
-    Parameters
-    ----------
-    kind
-        Kind of layers.
-    R
-        Number of ranks.
-    experts
-        Experts of a layer.
-    top_k
-        Experts of a token.
-    layers
-        Number of layers.
-    requests
-        Calibration requests of a world.
-    clusters
-        Number of clusters.
-    batch
-        Requests of a batch.
-    draws
-        Steps drawn in service.
-    resolution
-        Excess over the least load up to which a placement counts as proved, in experts.
-    time_limit
-        Seconds of a layer with one rounding of its weights.
-    version
-        Version of the code; it is part of the key of the task and not used otherwise.
-    seed
-        Seed of the draws.
+    `more` are the fields `clusters`, `batch`, `draws`, `resolution` and `time_limit` of the configuration.
     """
     shape = MoEShape(layers, experts, top_k)
-    found = layers_of(kind, shape, requests, clusters, batch, seed)
-    return {"layers": [_compare(one, R, batch, draws, resolution, time_limit, seed) for one in found]}
+    found = layers_of(kind, shape, requests, more["clusters"], more["batch"], seed)
+    return {"layers": [_compare(one, R, seed, **more) for one in found]}
 
 
 def _compare(
-    layer: Layer, R: int, batch: int, draws: int, resolution: float, time_limit: float, seed: int
+    layer: Layer, R: int, seed: int, *, batch: int, draws: int, resolution: float, time_limit: float, **_: Any
 ) -> dict[str, Any]:
     greedy = greedy_placement(layer.weights, R)
     begin = time.perf_counter()

@@ -4,8 +4,7 @@
 they go through. It does not route anything: whether a better forecast makes a better router is another question.
 """
 
-from lbopt.studies.prediction.config import PredictionConfig
 from lbopt.studies.prediction.evaluation import run_prediction
-from lbopt.studies.prediction.outcome import CalibrationBin, PredictionOutcome, PredictorScore
+from lbopt.studies.prediction.outcome import CalibrationBin, PredictionConfig, PredictionOutcome, PredictorScore
 
 __all__ = ["CalibrationBin", "PredictionConfig", "PredictionOutcome", "PredictorScore", "run_prediction"]

@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.predictors import LearningPredictor, Predictor, make_predictor, walk
-from lbopt.studies.prediction.config import PredictionConfig
 from lbopt.studies.prediction.metrics import (
     area_under_curve,
     brier_score,
     calibration_bins,
     calibration_error,
+    resampled_scores,
     roc_curve,
 )
-from lbopt.studies.prediction.outcome import PredictionOutcome, PredictorScore
-from lbopt.studies.prediction.resampling import resampled_scores
+from lbopt.studies.prediction.outcome import PredictionConfig, PredictionOutcome, PredictorScore
 from lbopt.studies.progress import Progress, Silent
+from lbopt.studies.study import Study
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,7 +49,6 @@ class _Rows:
 
 def run_prediction(config: PredictionConfig, progress: Progress | None = None) -> PredictionOutcome:
     """Train and judge every predictor; Ctrl-C keeps those that are done."""
-    begin = time.perf_counter()
     progress = progress or Silent()
     trace = config.requests.draw_for(config.seed)
     training, test = split(trace, config.train_share)
@@ -66,15 +65,13 @@ def run_prediction(config: PredictionConfig, progress: Progress | None = None) -
     )
     requests, ages = walk(test.output, config.stride)
     rows = _Rows(requests, test.prompt[requests], ages, test.output[requests] - ages)
-    try:
+    with outcome.clocked():
         for spec in config.predictors:
             progress.begin(spec, len(test))
             outcome.scores.append(_score(spec, config.horizon, training, test, rows, progress))
-    except KeyboardInterrupt:
-        outcome.interrupted = True
+    if outcome.interrupted:
         judged = f"{len(outcome.scores)} of {len(config.predictors)} predictors"
         outcome.notes.append(f"interrupted: {judged} were judged until then")
-    outcome.seconds = time.perf_counter() - begin
     return outcome
 
 
@@ -155,3 +152,21 @@ def _microseconds_of_a_call(predictor: Predictor, rows: _Rows, horizon: int) -> 
         ask(predictor, rows, slice(0, CALL_SIZE), horizon)
         times.append(time.perf_counter() - begin)
     return 1e6 * float(np.median(times))
+
+
+HELP = """Train predictors on the first requests of a trace, and judge them on the others.
+
+Every test request is walked through its ages; at each, a predictor says how likely the request ends within the
+horizon, and when. With --out, writes prediction.csv, calibration.csv, prediction.png, prediction.svg and run.json.
+
+Example: `lbopt predict azure-like --horizon 20 --predictor survival --predictor learned --out my-prediction`
+"""
+
+STUDY = Study(
+    name="prediction",
+    config=PredictionConfig,
+    help=HELP,
+    run=run_prediction,
+    account=("trace", "interrupted", "seconds"),
+    timings=("training_seconds", "microseconds_per_prediction", "microseconds_per_call"),
+)

@@ -2,18 +2,67 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
-import numpy as np
-from numpy.typing import NDArray
+from lbopt.exceptions import InputError
+from lbopt.predictors import check_predictor
+from lbopt.predictors.predictor import LONGEST_HORIZON
+from lbopt.studies.configuration import Configuration, Option, Without
+from lbopt.studies.grid import Row
+from lbopt.studies.requests import RequestSource
+from lbopt.studies.study import Outcome
 
-from lbopt.display import Displayed
-from lbopt.studies.prediction.config import PredictionConfig
+DEFAULT_PREDICTORS = ("survival", "memorised", "memorised:bins=20", "learned")
 
 
-@dataclass(frozen=True, slots=True)
-class CalibrationBin:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionConfig(Configuration):
+    """Configuration of a prediction study: predictors learn from the first requests, and the others judge them.
+
+    Requests are always in order, because drawing with replacement would put a request into both parts.
+    """
+
+    what = "a prediction study"
+
+    requests: Annotated[RequestSource, Without.of("draw", "train_share", "train_on")] = field(
+        default_factory=RequestSource
+    )
+    horizon: Annotated[
+        int, Option("Steps that predictors look ahead.", names=("--horizon", "-H"), low=1, high=LONGEST_HORIZON)
+    ] = 80
+    predictors: Annotated[
+        tuple[str, ...],
+        Option(
+            "Predictor to judge, e.g. `memorised:bins=20`; may be given again.",
+            key="predictor",
+            each=check_predictor,
+            kept="once",
+        ),
+    ] = DEFAULT_PREDICTORS
+    train_share: Annotated[
+        float,
+        Option(
+            "Share of the requests, the first, to learn from.",
+            low=0,
+            high=1,
+            open=True,
+            expected="a share of the requests between 0 and 1",
+        ),
+    ] = 0.5
+    stride: Annotated[
+        int, Option("Tokens between two ages at which a request is asked about.", low=1, high=LONGEST_HORIZON)
+    ] = 10
+    seed: Annotated[int, Option("First seed.", first=True, low=0)] = 0
+
+    def check(self) -> None:
+        """Take requests in order."""
+        if self.requests.draw == "resample":
+            raise InputError("a resampled trace has the same request before and after; take requests in order")
+        object.__setattr__(self, "requests", replace(self.requests, draw="order"))
+
+
+class CalibrationBin(Row):
     """The rows whose predicted chance lies in one tenth.
 
     Parameters
@@ -26,15 +75,8 @@ class CalibrationBin:
         Mean predicted chance, and share of the rows that did end within the window; None where there are no rows.
     """
 
-    low: float
-    high: float
-    rows: int
-    predicted: float | None
-    observed: float | None
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PredictorScore:
+class PredictorScore(Row):
     """How good one predictor is on the test rows.
 
     Parameters
@@ -67,25 +109,9 @@ class PredictorScore:
         For a batch of as many requests as may be due at one decision, `CALL_SIZE`.
     """
 
-    predictor: str
-    rows: int
-    base_rate: float
-    auc: float | None
-    brier: float
-    mean_error: float | None
-    remaining_error: float
-    calibration_error: float
-    calibration: tuple[CalibrationBin, ...]
-    auc_draws: NDArray[np.float64]
-    brier_draws: NDArray[np.float64]
-    roc: NDArray[np.float64]
-    training_seconds: float
-    microseconds_per_prediction: float
-    microseconds_per_call: float
-
 
 @dataclass(slots=True, repr=False)
-class PredictionOutcome(Displayed):
+class PredictionOutcome(Outcome):
     """All scores, and what they are of.
 
     Parameters
@@ -107,9 +133,3 @@ class PredictionOutcome(Displayed):
     config: PredictionConfig
     trace: dict[str, Any]
     scores: list[PredictorScore] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    interrupted: bool = False
-    seconds: float = 0.0
-
-    def __repr__(self) -> str:
-        return f"<PredictionOutcome {self.trace.get('name')}: {len(self.scores)} predictors>"

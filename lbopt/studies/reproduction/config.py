@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from lbopt.exceptions import InputError
 from lbopt.instances import families
-from lbopt.spec import unknown
-from lbopt.studies.configuration import Option, from_plain
+from lbopt.studies.configuration import Configuration, Option
 from lbopt.studies.reproduction.drawn import pool_of
 
 #: The reproductions, and how many requests each runs on 8 workers where the user does not say; energy: in all.
@@ -26,25 +24,24 @@ FEWEST_REQUESTS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReproductionConfig:
-    """Configuration of the reproductions.
+class ReproductionConfig(Configuration):
+    """Configuration of the reproductions: which items, on which traces; a family stands in where there is none.
 
-    Parameters
-    ----------
-    items
-        Which; none = all.
-    burstgpt, azure
-        Files with the traces; where there is none a family stands in.
-    logs
-        Folder with the authors' decision logs, for BF-IO's rows of the energy item.
-    requests
-        How many on 8 workers, in place of `DEFAULT_REQUESTS`; other fleets get as many a worker.
-    seeds, seed
-        How many, and the first.
+    `requests` are on 8 workers, in place of `DEFAULT_REQUESTS`; other fleets get as many a worker.
     """
 
+    what = "reproductions"
+
     items: Annotated[
-        tuple[str, ...], Option("energy, balance-route, dilution, scaling, kv-spread.", argument=True, shown="all")
+        tuple[str, ...],
+        Option(
+            "energy, balance-route, dilution, scaling, kv-spread.",
+            argument=True,
+            shown="all",
+            among=ITEMS,
+            kept="once",
+            empty=True,
+        ),
     ] = ()
     burstgpt: Annotated[str | None, Option("BurstGPT trace.", shown="the family burstgpt-like in its place")] = None
     azure: Annotated[str | None, Option("Azure conversation trace.", shown="the family azure-like in its place")] = None
@@ -53,24 +50,22 @@ class ReproductionConfig:
     )
     requests: Annotated[
         int | None,
-        Option("Requests on 8 workers.", names=("--requests", "-n"), shown="as each item needs, 5000 to 100000"),
+        Option(
+            "Requests on 8 workers.",
+            names=("--requests", "-n"),
+            shown="as each item needs, 5000 to 100000",
+            low=FEWEST_REQUESTS,
+            expected=f"at least {FEWEST_REQUESTS}, fewer fill no fleet",
+        ),
     ] = None
-    seeds: Annotated[int, Option("Number of seeds; intervals need two.")] = 10
-    seed: Annotated[int, Option("First seed.", first=True)] = 0
+    seeds: Annotated[int, Option("Number of seeds; intervals need two.", low=1, high=1000)] = 10
+    seed: Annotated[int, Option("First seed.", first=True, low=0)] = 0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "items", tuple(dict.fromkeys(self.items)) or ITEMS)
-        for item in self.items:
-            if item not in ITEMS:
-                raise unknown("reproduction", item, ITEMS)
-        if self.requests is not None and self.requests < FEWEST_REQUESTS:
-            raise InputError(f"requests are {self.requests}; expected at least {FEWEST_REQUESTS}, fewer fill no fleet")
-        if not 1 <= self.seeds <= 1000:
-            raise InputError(f"seeds are {self.seeds}; expected 1 to 1000")
-        if self.seed < 0:
-            raise InputError(f"seed is {self.seed}; expected 0 or more")
+    def check(self) -> None:
+        """Take all items where none is named; a file that cannot be read is refused before anything runs."""
+        object.__setattr__(self, "items", self.items or ITEMS)
         for name in STAND_INS:
-            pool_of(self.trace(name), 0)  # a file that cannot be read is refused before anything runs
+            pool_of(self.trace(name), 0)
 
     @property
     def all_seeds(self) -> tuple[int, ...]:
@@ -90,12 +85,3 @@ class ReproductionConfig:
     def count(self, item: str, G: int = 8) -> int:
         """Return how many requests `item` runs on G workers."""
         return round((self.requests or DEFAULT_REQUESTS[item]) * G / 8)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON holds."""
-        return {f.name: getattr(self, f.name) for f in fields(self)} | {"items": list(self.items)}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> ReproductionConfig:
-        """Rebuild a configuration."""
-        return from_plain(cls, data, what="reproductions", source=source)

@@ -11,9 +11,9 @@ from typing import Any
 
 from lbopt.hardware.published import published_table
 from lbopt.studies.printed import within
-from lbopt.studies.reproduction import dilution, dilution_law, reasons
-from lbopt.studies.reproduction.barrier_tax import BY_STEPS, LOAD, B, cell, gain
+from lbopt.studies.reproduction import dilution, reasons
 from lbopt.studies.reproduction.config import ReproductionConfig
+from lbopt.studies.reproduction.dilution import BY_STEPS, LOAD, B, cell, gain
 from lbopt.studies.reproduction.question import Question, asked, published_number
 
 TABLE = "ep-barrier-scaling"
@@ -69,8 +69,8 @@ def questions(config: ReproductionConfig) -> list[Question]:
 
 def _other_print(rule: str, G: int) -> str:
     """Return what the post's two tables print for a cell that both have; empty for others."""
-    if rule not in dilution_law.COLUMNS or G != dilution.G:
+    if rule not in dilution.COLUMNS or G != dilution.G:
         return ""
-    other = published_number(dilution_law.TABLE, dilution_law.COLUMNS[rule], overhead=OVERHEAD)
+    other = published_number(dilution.TABLE, dilution.COLUMNS[rule], overhead=OVERHEAD)
     own = published_number(TABLE, COLUMNS[rule], workers=float(G))
     return f"; the post's two tables print {own:g} and {other:g} % for this cell"

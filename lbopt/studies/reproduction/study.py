@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from lbopt.studies.reproduction import balance_route, dilution, energy, kv_spread, scaling
 from lbopt.studies.reproduction.config import ReproductionConfig
-from lbopt.studies.reproduction.outcome import ReproductionOutcome
-from lbopt.studies.reproduction.question import Question
+from lbopt.studies.reproduction.question import Question, Row
 from lbopt.studies.running import RunTasks, of_tasks
-from lbopt.studies.study import Study
+from lbopt.studies.study import Outcome, Study
+
+
+@dataclass(slots=True, repr=False)
+class ReproductionOutcome(Outcome):
+    """All rows whose runs have ended."""
+
+    config: ReproductionConfig
+    rows: list[Row] = field(default_factory=list)
+
+    def of(self, item: str) -> list[Row]:
+        """Return the rows of one item."""
+        return [row for row in self.rows if row.question.item == item]
+
 
 QUESTIONS: dict[str, Callable[[ReproductionConfig], list[Question]]] = {
     "energy": energy.questions,

@@ -190,7 +190,7 @@ class StaggeredConfig(Configuration):
         Option(
             "When items load, fleet, limit and latency send: **printed**, **ahead** or **both**.",
             among=tuple(HELD_BACK),
-            later=True,
+            later="left out",
         ),
     ] = "printed"
     seeds: Annotated[int, Option("Draws of prompts, gaps and phases; intervals need two.", low=1)] = 10
