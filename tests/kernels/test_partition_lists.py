@@ -17,7 +17,7 @@ ROOM = 1 << 19
 UNTOUCHED = -77
 
 
-def lists_in(room: int, spare: int) -> tuple[Lists, np.ndarray]:
+def lists_in(room: int, spare: int, kept: int, slots: int) -> tuple[Lists, np.ndarray]:
     """Lists with `room` entries, and the arrays that they are the beginning of."""
     whole = np.full((4, room + spare), UNTOUCHED, dtype=np.int64)
     merit = np.zeros(room + spare)
@@ -29,6 +29,9 @@ def lists_in(room: int, spare: int) -> tuple[Lists, np.ndarray]:
         second_start=second_start,
         table=np.zeros(5 * room, dtype=np.int64),
         clock=record(CLOCK),
+        dice=new_dice(0),
+        picks=np.zeros((kept, slots), dtype=np.int64),
+        merits=np.zeros(kept),
     )
     lists.clock.deadline = NEVER
     return lists, whole
@@ -36,10 +39,9 @@ def lists_in(room: int, spare: int) -> tuple[Lists, np.ndarray]:
 
 @pytest.mark.parametrize(("m", "q", "whole", "spread"), [(9, 4, 1, 0), (9, 4, 0, 0), (10, 5, 0, 1), (11, 6, 0, 3)])
 def test_as_many_entries_are_written_as_are_counted(m, q, whole, spread):
-    lists, arrays = lists_in(4_000, 0)
-    picks, merits = np.zeros((8, q), dtype=np.int64), np.zeros(8)
+    lists, arrays = lists_in(4_000, 0, 8, q)
     value = np.arange(1, m + 1, dtype=np.int64)
-    find_subsets(value, np.zeros(m), m, q, -5, -1, whole, spread, lists, picks, merits)
+    find_subsets(lists, value, np.zeros(m), q, -5, -1, whole, spread)
     assert int((arrays[0] != UNTOUCHED).sum()) == grown_entries(m, q, whole, spread)
 
 
@@ -60,11 +62,10 @@ def test_few_entries_to_join_can_grow_from_many():
 def test_no_filling_writes_beyond_its_lists(slots):
     rng = np.random.default_rng(slots)
     room = 1 << 12
-    lists, arrays = lists_in(room, 1 << 19)
+    lists, arrays = lists_in(room, 1 << 19, 64, slots)
     for n in range(slots, 70, 3):
         value = np.sort(rng.integers(1, 60_000, n))
-        picks, merits = np.zeros((64, slots), dtype=np.int64), np.zeros(64)
-        numbers = (value, n, slots, int(value[-slots:].sum()), 0)
-        hits, kind, _ = all_fillings(*numbers, -1, 1, 500.0, new_dice(0), lists, picks, merits)
+        lists.dice[:] = new_dice(0)
+        hits, kind, _ = all_fillings(lists, value, slots, int(value[-slots:].sum()), 0, -1, 1, 500.0)
         assert kind != RARE or hits == 0
     assert (arrays[:, room:] == UNTOUCHED).all()

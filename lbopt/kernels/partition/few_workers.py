@@ -38,17 +38,6 @@ def fits(size: Ints, lack: Ints, slots: Ints, budget: Record, masks: Ints) -> in
 
     Twins have to stand side by side. Returns FOUND, with the mask of each worker in `masks` (J,), or NONE, or OPEN
     when budget.work exceeds budget.limit or the deadline passes. n <= 62; all sums below 2^61.
-
-    Parameters
-    ----------
-    size
-        (n,) int64, sizes, descending, tokens.
-    lack, slots
-        (J,) int64, room of each worker in tokens, and its slots.
-    budget
-        BUDGET; its work is counted in place.
-    masks
-        (J,) int64, written where the answer is FOUND.
     """
     J, n = lack.size, size.size
     total = 0
@@ -95,21 +84,7 @@ def fits(size: Ints, lack: Ints, slots: Ints, budget: Record, masks: Ints) -> in
 
 @kernel
 def _windows(size: Ints, left: int, j: int, lack: Ints, slots: Ints, room: Ints, places: Ints, budget: Record) -> Ints:
-    """List the subsets of `left` that worker j can take so that what remains has room on the workers after it.
-
-    Parameters
-    ----------
-    size
-        (n,) int64, sizes, descending, tokens.
-    left, j
-        Mask of the requests left, and the worker.
-    lack, slots
-        (J,) int64, room of each worker in tokens, and its slots.
-    room, places
-        (J + 1,) int64, room and slots of each worker and those after it.
-    budget
-        BUDGET; its work is counted in place.
-    """
+    """List the subsets of `left` that worker j can take so that what remains has room on the workers after it."""
     n = 0
     total = 0
     position = np.empty(size.size, np.int64)

@@ -21,7 +21,7 @@ from lbopt.kernels.partition.plan import (
     grown_entries,
     list_entries,
 )
-from lbopt.kernels.partition.state import Lists
+from lbopt.kernels.partition.state import Lists, Taking
 from lbopt.kernels.partition.subset_sums import find_subsets
 
 ALL = 0  # every filling was looked for
@@ -32,46 +32,15 @@ RARE = 2  # few were expected, and not all could be looked for: another call may
 
 @kernel
 def all_fillings(
-    value: Ints,
-    n: int,
-    slots: int,
-    lack: int,
-    slack: int,
-    fixed: int,
-    thorough: int,
-    middle: float,
-    dice: Ints,
-    lists: Lists,
-    picks: Ints,
-    merits: Floats,
+    lists: Lists, value: Ints, slots: int, lack: int, slack: int, fixed: int, thorough: int, middle: float
 ) -> tuple[int, int, int]:
-    """Write fillings as rows of positions into `picks` (cap, slots), and their `merits` (cap,).
+    """Write fillings as rows of positions into lists.picks, and their merits; return (how many, ALL or RARE, work).
 
-    Returns (how many, ALL or RARE, work): none, and RARE, if there are too many subsets to list. `value` (n,)
-    ascending, n >= slots >= 1; a filling's sum is at most `lack`, and at least lack - `slack`. If `fixed` is not
-    negative, all go through that position. `lists` is the scratch of `find_subsets`.
-
-    If not `thorough`, only a part is looked for, which is cheaper for each filling that is found.
-
-    Parameters
-    ----------
-    value, n
-        (N,) int64, sizes of the pool, ascending in the first n, tokens.
-    slots, lack, slack
-        Slots of the worker; the largest sum, and how much it may fall short, tokens.
-    fixed
-        A position that all fillings contain, or -1.
-    thorough
-        1 where all are looked for, else 0.
-    middle
-        The size from which merits are measured, tokens.
-    dice
-        (1,) int64, state of the draws; changed in place.
-    lists
-        Scratch.
-    picks, merits
-        (cap, slots) int64 and (cap,) float64; written.
+    None, and RARE, if there are too many subsets to list. `value` (n,) ascending, n >= slots >= 1; a filling's sum is
+    at most `lack`, and at least lack - `slack`. If `fixed` is not negative, all go through that position. If not
+    `thorough`, only a part is looked for, which is cheaper for each filling that is found.
     """
+    n = value.size
     m = n - 1 if fixed >= 0 else n
     q = slots - (n - m)
     rest = lack - (value[fixed] if fixed >= 0 else 0)
@@ -80,7 +49,7 @@ def all_fillings(
     merit = np.empty(m, np.float64)
     for j in range(m):
         candidate[j] = j if j < fixed or fixed < 0 else j + 1
-    _shuffle(candidate, dice)
+    _shuffle(candidate, lists.dice)
     _look_up(value, candidate, middle, number, merit)
     expected = expected_hits(number, m, q, rest, rest)
     whole = 1 if q <= (LARGEST_WHOLE if thorough else 3) and list_entries(m, q, 1, 0) <= MOST_ENTRIES else 0
@@ -92,72 +61,44 @@ def all_fillings(
     if list_entries(m, q, whole, spread) > MOST_ENTRIES or grown_entries(m, q, whole, spread) > lists.total.size:
         return 0, RARE, n
     short = _window(expected, slack)
-    count, work = find_subsets(number, merit, m, q, rest - short, rest, whole, spread, lists, picks, merits)
+    count, work = find_subsets(lists, number, merit, q, rest - short, rest, whole, spread)
     for h in range(count):
         for k in range(q):
-            picks[h, k] = candidate[picks[h, k]]
+            lists.picks[h, k] = candidate[lists.picks[h, k]]
         if fixed >= 0:
-            picks[h, q] = fixed
-            merits[h] += (value[fixed] - middle) ** 2
+            lists.picks[h, q] = fixed
+            lists.merits[h] += (value[fixed] - middle) ** 2
     return count, ALL, work + 8 * n
 
 
 @kernel
 def outer_fillings(
-    value: Ints,
-    n: int,
-    slots: int,
-    lack: int,
-    slack: int,
-    outer_only: int,
-    middle: float,
-    dice: Ints,
-    lists: Lists,
-    picks: Ints,
-    merits: Floats,
+    lists: Lists, value: Ints, slots: int, lack: int, slack: int, outer_only: int, middle: float
 ) -> tuple[int, int, int]:
-    """Fillings as above, through requests drawn from the ends of the pool.
-
-    Parameters
-    ----------
-    value, n
-        (N,) int64, sizes of the pool, ascending in the first n, tokens.
-    slots, lack, slack
-        Slots of the worker; the largest sum, and how much it may fall short, tokens.
-    outer_only
-        1 where requests must come from the ends, else 0.
-    middle
-        The size from which merits are measured, tokens.
-    dice
-        (1,) int64, state of the draws; changed in place.
-    lists
-        Scratch.
-    picks, merits
-        (cap, slots) int64 and (cap,) float64; written.
-    """
+    """Fillings as above, through requests drawn from the ends of the pool; SOME or RARE in place of ALL."""
+    n, dice = value.size, lists.dice
     q, m, outer, rich = choose_search(value, n, slots, outer_only)
-    taken = np.zeros(n, np.int64)
-    picked = np.empty(slots, np.int64)
+    t = Taking(value, np.zeros(n, np.int64), np.empty(slots, np.int64), dice)
     candidate = np.empty(m, np.int64)
     zone = min(max(3, n // 16, slots - q), max(1, n // 2))
     if outer:
-        rest = take_outer(value, n, lack, slots, zone, dice, taken, picked, candidate, q)
+        rest = take_outer(t, lack, slots, zone, candidate, q)
     else:
-        rest = take_middle(value, n, lack, slots, q, zone, dice, taken, picked)
-        nearest(n, locate(value, n, rest // q), taken, candidate, 0)
+        rest = take_middle(t, lack, slots, q, zone)
+        nearest(locate(value, rest // q), t.taken, candidate, 0)
         _shuffle(candidate, dice)  # halves that are alike, and differ from call to call
     number = np.empty(m, np.int64)
     merit = np.empty(m, np.float64)
     _look_up(value, candidate, middle, number, merit)
     short = _window(expected_hits(number, m, q, rest, rest), slack)
     whole = 1 if q <= LARGEST_WHOLE else 0
-    count, work = find_subsets(number, merit, m, q, rest - short, rest, whole, 0, lists, picks, merits)
+    count, work = find_subsets(lists, number, merit, q, rest - short, rest, whole, 0)
     for h in range(count):
         for k in range(q):
-            picks[h, k] = candidate[picks[h, k]]
+            lists.picks[h, k] = candidate[lists.picks[h, k]]
         for k in range(slots - q):
-            picks[h, q + k] = picked[k]
-            merits[h] += (value[picked[k]] - middle) ** 2
+            lists.picks[h, q + k] = t.picked[k]
+            lists.merits[h] += (value[t.picked[k]] - middle) ** 2
     return count, SOME if rich else RARE, work + 8 * n
 
 
@@ -170,17 +111,7 @@ def _shuffle(candidate: Ints, dice: Ints) -> None:
 
 @kernel
 def _look_up(value: Ints, candidate: Ints, middle: float, number: Ints, merit: Floats) -> None:
-    """Set sizes and merits of the candidates.
-
-    Parameters
-    ----------
-    value, candidate
-        (N,) and (m,) int64, sizes in tokens, and positions.
-    middle
-        The size from which merits are measured, tokens.
-    number, merit
-        (m,) int64 and float64; written.
-    """
+    """Set sizes and merits of the candidates."""
     for j in range(candidate.size):
         number[j] = value[candidate[j]]
         merit[j] = (number[j] - middle) ** 2

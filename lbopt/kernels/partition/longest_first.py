@@ -18,17 +18,6 @@ def longest_first(
     """Place all requests; `order` (N,) lists them largest first. Returns work done.
 
     `load` (G,) and `assignment` (N,) are written. The slots must suffice for all.
-
-    Parameters
-    ----------
-    base, slots
-        (G,) int64, loads before in tokens, and free slots.
-    sizes, order
-        (N,) int64, sizes in tokens, and the requests, largest first.
-    target, by_need
-        A load in tokens, and 1 where the worker that lacks most per slot is chosen, else 0.
-    load, assignment
-        (G,) int64, tokens, and (N,) int64, workers; written.
     """
     G = base.size
     free = slots.copy()
@@ -60,17 +49,7 @@ def longest_first(
 
 @kernel
 def _sift_down(key: Floats, heap: Ints, length: int, root: int) -> None:
-    """Restore the heap below `root`: smaller key first, then lower number.
-
-    Parameters
-    ----------
-    key
-        (G,) float64, the least is on top.
-    heap, length
-        (G,) int64, workers, changed in place; how many of them there are.
-    root
-        The entry.
-    """
+    """Restore the heap below `root`: smaller key first, then lower number."""
     if root >= length:
         return
     g = heap[root]

@@ -71,15 +71,7 @@ def choose(m: int, k: int) -> float:
 
 @kernel
 def expected_hits(value: Ints, m: int, q: int, low: int, high: int) -> float:
-    """Estimate how many q-subsets of the numbers value[:m] have their sum in [low, high].
-
-    Parameters
-    ----------
-    value, m, q
-        (m,) int64, numbers, and how many of them make a subset.
-    low, high
-        Sums, in the unit of the numbers.
-    """
+    """Estimate how many q-subsets of the numbers value[:m] have their sum in [low, high]."""
     mean = 0.0
     for p in range(m):
         mean += value[p]
@@ -97,15 +89,7 @@ def expected_hits(value: Ints, m: int, q: int, low: int, high: int) -> float:
 
 @kernel
 def list_entries(m: int, q: int, whole: int, spread: int) -> float:
-    """Count the entries that `find_subsets` joins.
-
-    Parameters
-    ----------
-    m, q
-        How many numbers there are, and how many of them make a subset.
-    whole, spread
-        1 where both lists are over all numbers; else how uneven a split between the halves may be.
-    """
+    """Count the entries that `find_subsets` joins."""
     if whole:
         return choose(m, q // 2) + choose(m, q - q // 2)
     half = m // 2
@@ -117,13 +101,7 @@ def list_entries(m: int, q: int, whole: int, spread: int) -> float:
 
 @kernel
 def grown_entries(m: int, q: int, whole: int, spread: int) -> float:
-    """Count the entries that `find_subsets` writes: with those of fewer numbers, from which the others grow.
-
-    Parameters
-    ----------
-    m, q, whole, spread
-        As in `list_entries`.
-    """
+    """Count the entries that `find_subsets` writes: with those of fewer numbers, from which the others grow."""
     first = m if whole else m // 2
     second = m if whole else m - first
     fewest = q // 2 if whole else max(0, q - second, q // 2 - spread)
@@ -142,13 +120,6 @@ def choose_search(value: Ints, n: int, slots: int, outer_only: int) -> tuple[int
 
     The first search that expects RICH hits for one sum, first among the m requests at both ends of the pool
     (outer = 1), else among those in its middle (0); if none does, the one with most hits for its cost.
-
-    Parameters
-    ----------
-    value, n
-        (N,) int64, sizes of the pool, ascending in the first n, tokens.
-    slots, outer_only
-        Slots of the worker; 1 where requests must come from the ends, else 0.
     """
     q_best, m_best, outer_best, ratio = min(slots, 2), min(n, 500), 0, 0.0
     for outer in (1, 0):
@@ -170,15 +141,7 @@ def choose_search(value: Ints, n: int, slots: int, outer_only: int) -> tuple[int
 
 @kernel
 def _richness(value: Ints, n: int, q: int, m: int, outer: int) -> float:
-    """Hits that a search for one sum amid all expects, q // 2 numbers of one half of the m, the others of the rest.
-
-    Parameters
-    ----------
-    value, n
-        (N,) int64, sizes of the pool, ascending in the first n, tokens.
-    q, m, outer
-        The search: q of m numbers, of the ends (1) or of the middle (0).
-    """
+    """Hits that a search for one sum amid all expects, q // 2 numbers of one half of the m, the others of the rest."""
     half = m // 2
     spread = 0.1
     if outer:

@@ -25,36 +25,13 @@ _LOOK = 1024  # entries between two looks at the clock
 
 @kernel
 def find_subsets(
-    value: Ints,
-    merit: Floats,
-    m: int,
-    q: int,
-    low: int,
-    high: int,
-    whole: int,
-    spread: int,
-    lists: Lists,
-    found: Ints,
-    found_merit: Floats,
+    lists: Lists, value: Ints, merit: Floats, q: int, low: int, high: int, whole: int, spread: int
 ) -> tuple[int, int]:
-    """Write the positions of each subset as a row of `found` (cap, >= q), its merit to `found_merit` (cap,).
+    """Write the positions of each subset as a row of lists.picks, its merit to lists.merits; return how many, and work.
 
-    Returns (how many, work). `value` (m,) and `merit` (m,) are the numbers, 1 <= q <= m, q < 60; `lists` is
-    scratch that must suffice for both lists.
-
-    Parameters
-    ----------
-    value, merit, m
-        (m,) int64 and float64, the numbers and their merits.
-    q, low, high
-        Numbers of a subset, and the sums looked for.
-    whole, spread
-        1 where both lists are over all numbers; else how uneven a split between the halves may be.
-    lists
-        Scratch.
-    found, found_merit
-        (cap, >= q) int64 and (cap,) float64; written.
+    `value` (m,) and `merit` (m,) are the numbers, 1 <= q <= m, q < 60; the sum of a subset lies in [low, high].
     """
+    m, clock = value.size, lists.clock
     first_end = m if whole else m // 2
     second_begin = 0 if whole else first_end
     if whole:
@@ -66,20 +43,16 @@ def find_subsets(
     end = _grow(value, merit, 0, first_end, most, 0, lists, start)
     end = _grow(value, merit, second_begin, m, q - fewest, end, lists, second_start)
     work = 2 * end
-    count = hits = 0
+    clock.kept = clock.hits = 0
     for u in range(fewest, most + 1):
-        a, a_end = start[u], start[u + 1]
-        b, b_end = second_start[q - u], second_start[q - u + 1]
-        short, short_end, long, long_end, order = a, a_end, b, b_end, whole
-        if a_end - a > b_end - b:
-            short, short_end, long, long_end, order = b, b_end, a, a_end, -whole
-        count, hits, done = _join(
-            lists, short, short_end, long, long_end, low, high, order, found, found_merit, count, hits
-        )
-        work += done
-        if hits >= MOST_HITS:
+        a, b = (start[u], start[u + 1]), (second_start[q - u], second_start[q - u + 1])
+        if a[1] - a[0] > b[1] - b[0]:
+            work += _join(lists, b, a, low, high, -whole)
+        else:
+            work += _join(lists, a, b, low, high, whole)
+        if clock.hits >= MOST_HITS:
             break
-    return count, work
+    return clock.kept, work
 
 
 @kernel
@@ -87,17 +60,6 @@ def _grow(value: Ints, merit: Floats, begin: int, end: int, most: int, at: int, 
     """List the subsets of value[begin:end] with at most `most` members, fewest first; returns the end of the list.
 
     Those of u members stand from start[u] to start[u + 1]. Each grows from the one without its last.
-
-    Parameters
-    ----------
-    value, merit
-        (m,) int64 and float64, the numbers and their merits.
-    begin, end, most
-        The numbers that are used, and how many at most.
-    at
-        First free entry.
-    lists, start
-        The entries, and (64,) int64, where layers begin; written.
     """
     total, parent, last, first, merits = lists.total, lists.parent, lists.last, lists.first, lists.merit
     total[at] = 0
@@ -124,108 +86,87 @@ def _grow(value: Ints, merit: Floats, begin: int, end: int, most: int, at: int, 
 
 
 @kernel
-def _join(
-    lists: Lists,
-    a: int,
-    a_end: int,
-    b: int,
-    b_end: int,
-    low: int,
-    high: int,
-    order: int,
-    found: Ints,
-    found_merit: Floats,
-    n: int,
-    hits: int,
-) -> tuple[int, int, int]:
-    """Pairs of entries whose sum lies in [low, high]; a:a_end is thrown into buckets. Returns (kept, found, work).
+def _throw(lists: Lists, begin: int, end: int) -> tuple[int, int, int, int]:
+    """Throw entries begin..end into buckets by sum; return the least sum, the largest, the shift, and how many buckets.
 
-    `order` = 1: all numbers of the entry from a:a_end must come first; -1: all of that from b:b_end; 0: no matter.
-
-    Parameters
-    ----------
-    lists
-        The entries; its table is overwritten.
-    a, a_end, b, b_end
-        The entries of both sides.
-    low, high, order
-        The sums looked for; see above.
-    found, found_merit
-        (cap, >= q) int64 and (cap,) float64; changed in place.
-    n, hits
-        Rows that are kept, and pairs found, so far.
+    Bucket k holds the entries from table[k] to table[k + 1], counted from behind the buckets.
     """
-    if a == a_end or b == b_end:
-        return n, hits, 0
-    total, last, first, merits, table = lists.total, lists.last, lists.first, lists.merit, lists.table
-    least = greatest = total[a]
-    for e in range(a + 1, a_end):
+    total, table = lists.total, lists.table
+    least = greatest = total[begin]
+    for e in range(begin + 1, end):
         least = min(least, total[e])
         greatest = max(greatest, total[e])
-    buckets = 1
-    while buckets < a_end - a:
+    buckets, shift = 1, 0
+    while buckets < end - begin:
         buckets *= 2
-    shift = 0
     while (greatest - least) >> shift >= buckets:
         shift += 1
-    for k in range(buckets + 2):
-        table[k] = 0
-    for e in range(a, a_end):
+    table[: buckets + 2] = 0
+    for e in range(begin, end):
         table[((total[e] - least) >> shift) + 2] += 1
     for k in range(2, buckets + 2):
         table[k] += table[k - 1]
-    entries = buckets + 2
-    for e in range(a, a_end):
+    for e in range(begin, end):
         k = ((total[e] - least) >> shift) + 1
-        table[entries + table[k]] = e
+        table[buckets + 2 + table[k]] = e
         table[k] += 1
-    # now bucket k holds the entries from table[k] to table[k + 1]
+    return least, greatest, shift, buckets
+
+
+@kernel
+def _join(lists: Lists, a: tuple[int, int], b: tuple[int, int], low: int, high: int, order: int) -> int:
+    """Keep pairs of entries whose sum lies in [low, high]; those of a are thrown into buckets. Returns the work.
+
+    `order` = 1: all numbers of the entry from a must come first; -1: all of that from b; 0: no matter.
+    """
+    if a[0] == a[1] or b[0] == b[1]:
+        return 0
+    total, last, first, table = lists.total, lists.last, lists.first, lists.table
+    least, greatest, shift, buckets = _throw(lists, a[0], a[1])
     looked = 0
-    for f in range(b, b_end):
+    for f in range(b[0], b[1]):
         if f % _LOOK == 0 and out_of_time(lists.clock):
             break
-        from_sum = low - total[f]
-        to_sum = high - total[f]
+        from_sum, to_sum = low - total[f], high - total[f]
         if to_sum < least or from_sum > greatest:
             continue
         k = (max(from_sum, least) - least) >> shift
         k_last = (min(to_sum, greatest) - least) >> shift
         looked += table[k_last + 1] - table[k]
         for at in range(table[k], table[k_last + 1]):
-            e = table[entries + at]
+            e = table[buckets + 2 + at]
             if from_sum <= total[e] <= to_sum:
                 if (order == 1 and last[e] >= first[f]) or (order == -1 and last[f] >= first[e]):
                     continue
-                hits += 1
-                merit = merits[e] + merits[f]
-                if n < found.shape[0]:
-                    row = n
-                    n += 1
-                else:
-                    row = 0
-                    for r in range(1, n):
-                        if found_merit[r] < found_merit[row]:
-                            row = r
-                    if merit <= found_merit[row]:
-                        continue
-                found_merit[row] = merit
-                _write(lists, e, found[row], _write(lists, f, found[row], 0))
-        if hits >= MOST_HITS:
+                _keep(lists, e, f)
+        if lists.clock.hits >= MOST_HITS:
             break
-    return n, hits, looked + 2 * buckets + b_end - b
+    return looked + 2 * buckets + b[1] - b[0]
+
+
+@kernel
+def _keep(lists: Lists, e: int, f: int) -> None:
+    """Keep a pair of entries, in the place of that of the least merit where there is no room."""
+    clock, merits = lists.clock, lists.merits
+    clock.hits += 1
+    merit = lists.merit[e] + lists.merit[f]
+    row = 0
+    if clock.kept < lists.picks.shape[0]:
+        row = clock.kept
+        clock.kept += 1
+    else:
+        for r in range(1, clock.kept):
+            if merits[r] < merits[row]:
+                row = r
+        if merit <= merits[row]:
+            return
+    merits[row] = merit
+    _write(lists, e, lists.picks[row], _write(lists, f, lists.picks[row], 0))
 
 
 @kernel
 def _write(lists: Lists, entry: int, positions: Ints, at: int) -> int:
-    """Write the positions of an entry's numbers from positions[at] on; returns where they end.
-
-    Parameters
-    ----------
-    lists, entry
-        The entries, and one of them.
-    positions, at
-        (q,) int64, written from `at` on.
-    """
+    """Write the positions of an entry's numbers from positions[at] on; returns where they end."""
     while lists.parent[entry] >= 0:
         positions[at] = lists.last[entry]
         at += 1

@@ -9,14 +9,28 @@ Sizes of real requests are dense near their median: 72 requests a worker have 5,
 few tokens needed is nearly always there, and longest-first plus swaps alone reach the mean.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from lbopt.kernels.arrays import Ints
+from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import passed
 
 SPARE = 2  # free slots of a worker that swaps may fill
 PARTNERS = 24  # light workers asked before a transfer that only lessens the excess is accepted
+
+
+@by_reference
+class Held(NamedTuple):
+    """The requests of each worker, largest first."""
+
+    sizes: Ints  # (N,)
+    held: Ints  # requests, worker after worker
+    start: Ints  # (G + 1,) where those of a worker begin
+    many: Ints  # (G,) how many they are
+    room: Ints  # (G,) and how many it may hold
 
 
 @kernel
@@ -26,19 +40,6 @@ def swap_down(
     """Swap until every load is at most `target`, or the heaviest worker finds no swap. Returns work done.
 
     `order` (N,) lists the requests largest first; `load` (G,) and `assignment` (N,) are changed in place.
-
-    Parameters
-    ----------
-    slots
-        (G,) int64, free slots.
-    sizes, order
-        (N,) int64, sizes in tokens, and the requests, largest first.
-    target, work_limit
-        A load in tokens, and the work after which it ends.
-    load, assignment
-        (G,) int64, tokens, and (N,) int64, workers; changed in place.
-    deadline
-        Nanoseconds, see `lbopt.kernels.deadline`; where it passes, all work counts as done.
     """
     G = load.size
     count = np.zeros(G, np.int64)
@@ -57,6 +58,7 @@ def swap_down(
         held[start[g] + count[g]] = i
         count[g] += 1
 
+    h = Held(sizes, held, start, count, room)
     work = order.size
     while work < work_limit:
         if passed(deadline):
@@ -78,7 +80,7 @@ def swap_down(
             g = (light + k) % G
             if load[g] >= target or room[g] == 0:
                 continue
-            x, y, moved = _best_swap(sizes, held, start, count, room, heavy, g, load[heavy] - target, target - load[g])
+            x, y, moved = _best_swap(h, heavy, g, load[heavy] - target, target - load[g])
             work += count[heavy] + count[g]
             if moved >= load[heavy] - target or moved > best:
                 best, giver, taker, partner = moved, x, y, g
@@ -87,13 +89,13 @@ def swap_down(
                 break
         if best == 0:
             break
-        out = _take(held, start, count, heavy, giver)
+        out = _take(h, heavy, giver)
         back = -1
         if taker < count[partner]:
-            back = _take(held, start, count, partner, taker)
-            _put(sizes, held, start, count, heavy, back)
+            back = _take(h, partner, taker)
+            _put(h, heavy, back)
             assignment[back] = heavy
-        _put(sizes, held, start, count, partner, out)
+        _put(h, partner, out)
         assignment[out] = partner
         load[heavy] -= best
         load[partner] += best
@@ -101,23 +103,13 @@ def swap_down(
 
 
 @kernel
-def _best_swap(
-    sizes: Ints, held: Ints, start: Ints, count: Ints, room: Ints, heavy: int, light: int, excess: int, gap: int
-) -> tuple[int, int, int]:
+def _best_swap(h: Held, heavy: int, light: int, excess: int, gap: int) -> tuple[int, int, int]:
     """Ranks (of heavy, of light) and transfer of the best swap; transfer 0 if there is none.
 
     The target is exactly `excess`; else exactly `gap`, if that is more; else any between; else the largest below both.
     The rank `count[light]` means that nothing is given back.
-
-    Parameters
-    ----------
-    sizes, held
-        (N,) int64, sizes in tokens, and the requests of all workers, one worker after the other.
-    start, count, room
-        (G,) int64, where those of a worker begin, how many there are, and how many there may be.
-    heavy, light, excess, gap
-        The workers, and tokens that one has above the target and the other lacks.
     """
+    sizes, held, start, count, room = h.sizes, h.held, h.start, h.many, h.room
     most = min(excess, gap)
     ends = count[light] + (1 if count[light] < room[light] else 0)
     below = 0
@@ -148,39 +140,22 @@ def _best_swap(
 
 
 @kernel
-def _take(held: Ints, start: Ints, count: Ints, g: int, rank: int) -> int:
-    """Remove and return the request of that rank.
-
-    Parameters
-    ----------
-    held, start, count
-        (N,), (G,) and (G,) int64, requests of the workers; changed in place, see `_best_swap`.
-    g, rank
-        The worker, and the place among its requests.
-    """
-    i = held[start[g] + rank]
-    count[g] -= 1
-    for r in range(rank, count[g]):
-        held[start[g] + r] = held[start[g] + r + 1]
+def _take(h: Held, g: int, rank: int) -> int:
+    """Remove and return the request of that rank."""
+    own = h.held[h.start[g] :]
+    i = own[rank]
+    h.many[g] -= 1
+    for r in range(rank, h.many[g]):
+        own[r] = own[r + 1]
     return i
 
 
 @kernel
-def _put(sizes: Ints, held: Ints, start: Ints, count: Ints, g: int, i: int) -> None:
-    """Insert a request among those of worker g, largest first.
-
-    Parameters
-    ----------
-    sizes
-        (N,) int64, tokens.
-    held, start, count
-        (N,), (G,) and (G,) int64, requests of the workers; changed in place, see `_best_swap`.
-    g, i
-        The worker and the request.
-    """
-    r = count[g]
-    while r > 0 and sizes[held[start[g] + r - 1]] < sizes[i]:
-        held[start[g] + r] = held[start[g] + r - 1]
+def _put(h: Held, g: int, i: int) -> None:
+    """Insert a request among those of worker g, largest first."""
+    r, own = h.many[g], h.held[h.start[g] :]
+    while r > 0 and h.sizes[own[r - 1]] < h.sizes[i]:
+        own[r] = own[r - 1]
         r -= 1
-    held[start[g] + r] = i
-    count[g] += 1
+    own[r] = i
+    h.many[g] += 1

@@ -7,9 +7,12 @@ below it, if that lessens the sum of all excesses, else to one at the target, ex
 partners come within reach. What a worker lacks wanders likewise. The sum of all excesses never grows.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from lbopt.kernels.arrays import Ints
+from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import passed
 from lbopt.kernels.draw import draw
@@ -21,25 +24,23 @@ MOST_HELD = 24
 _BASE = 64
 
 
+@by_reference
+class Trading(NamedTuple):
+    """What each worker holds."""
+
+    sizes: Ints  # (N,)
+    held: Ints  # (G, Q) requests of the workers in ascending order
+    many: Ints  # (G,) how many
+    sums: Ints  # (G, .) sums of all pairs of a worker's requests in ascending order
+    pairs: Ints  # (G, .) and the ranks of each
+    assignment: Ints  # (N,)
+
+
 @kernel
 def trade_down(
     sizes: Ints, target: int, work_limit: int, load: Ints, assignment: Ints, dice: Ints, deadline: int
 ) -> int:
-    """Trade until every load is at most `target`, or the work is used up; return the work done.
-
-    Parameters
-    ----------
-    sizes
-        (N,) int64, sizes in tokens. No worker has more than `MOST_HELD` of them.
-    target, work_limit
-        A load in tokens, and the work after which it ends.
-    load, assignment
-        (G,) int64, tokens, and (N,) int64, workers; changed in place.
-    dice
-        (1,) int64, state of the draws.
-    deadline
-        Nanoseconds, see `lbopt.kernels.deadline`; where it passes, all work counts as done.
-    """
+    """Trade until every load is at most `target`, or the work is used up; return the work done."""
     G = load.size
     count = np.zeros(G, np.int64)
     for i in range(sizes.size):
@@ -55,9 +56,9 @@ def trade_down(
     most = Q * (Q - 1) // 2
     sums, pairs = np.zeros((G, most), np.int64), np.zeros((G, most), np.int64)
     below, place = np.zeros(G, np.int64), np.full(G, -1)  # the workers below the target, and where each stands
-    lacking = 0
+    t, lacking = Trading(sizes, held, count, sums, pairs, assignment), 0
     for g in range(G):
-        _list_pairs(sizes, held[g], count[g], sums[g], pairs[g])
+        _list_pairs(t, g)
         if count[g] > 0 and load[g] < target:
             below[lacking], place[g] = g, lacking
             lacking += 1
@@ -75,11 +76,11 @@ def trade_down(
         excess = load[heavy] - target
         giver, partner, kind, out, back = heavy, -1, 0, 0, 0
         first = draw(dice, max(1, lacking))
-        for t in range(lacking):
-            w = below[first + t - lacking if first + t >= lacking else first + t]
+        for turn in range(lacking):
+            w = below[first + turn - lacking if first + turn >= lacking else first + turn]
             most_moved = max(target - load[w], excess + target - load[w] - 1)
             work += count[heavy] ** 2 + count[w] ** 2
-            kind, out, back = _transfer(sizes, held, count, sums, pairs, heavy, w, excess, most_moved)
+            kind, out, back = _transfer(t, heavy, w, excess, most_moved)
             if kind > 0:
                 partner = w
                 break
@@ -89,19 +90,19 @@ def trade_down(
                 giver = -1
                 partner = below[draw(dice, lacking)]
             first = draw(dice, G)
-            for t in range(G):
-                w = first + t - G if first + t >= G else first + t
+            for turn in range(G):
+                w = first + turn - G if first + turn >= G else first + turn
                 if load[w] > target or w == partner or count[w] == 0:
                     continue
                 work += count[w] ** 2 + count[partner if wanders else heavy] ** 2
                 if wanders:
                     missing = target - load[partner]
-                    kind, out, back = _transfer(sizes, held, count, sums, pairs, w, partner, missing, missing)
+                    kind, out, back = _transfer(t, w, partner, missing, missing)
                     if kind > 0:
                         giver = w
                         break
                 else:
-                    kind, out, back = _transfer(sizes, held, count, sums, pairs, heavy, w, excess, excess)
+                    kind, out, back = _transfer(t, heavy, w, excess, excess)
                     if kind > 0:
                         partner = w
                         break
@@ -111,11 +112,11 @@ def trade_down(
             continue
         blocked = 0
         work += 4 * (count[giver] ** 2 + count[partner] ** 2)
-        moved = _carry_out(sizes, held, count, giver, partner, kind, out, back, assignment)
+        moved = _carry_out(t, giver, partner, kind, out, back)
         load[giver] -= moved
         load[partner] += moved
         for g in (giver, partner):
-            _list_pairs(sizes, held[g], count[g], sums[g], pairs[g])
+            _list_pairs(t, g)
             if load[g] < target and place[g] < 0:
                 below[lacking], place[g] = g, lacking
                 lacking += 1
@@ -128,20 +129,12 @@ def trade_down(
 
 
 @kernel
-def _list_pairs(sizes: Ints, held: Ints, count: int, sums: Ints, pairs: Ints) -> None:
-    """Write the sums of all pairs of a worker's requests in ascending order, and the ranks of each pair.
-
-    Parameters
-    ----------
-    sizes, held, count
-        (N,) int64; requests of the worker in ascending order, and how many.
-    sums, pairs
-        int64, written.
-    """
-    n = 0
-    for i in range(count):
-        for j in range(i + 1, count):
-            both, p = sizes[held[i]] + sizes[held[j]], n
+def _list_pairs(t: Trading, g: int) -> None:
+    """Write the sums of all pairs of a worker's requests in ascending order, and the ranks of each pair."""
+    n, own, sums, pairs = 0, t.held[g], t.sums[g], t.pairs[g]
+    for i in range(t.many[g]):
+        for j in range(i + 1, t.many[g]):
+            both, p = t.sizes[own[i]] + t.sizes[own[j]], n
             while p > 0 and sums[p - 1] > both:
                 sums[p], pairs[p] = sums[p - 1], pairs[p - 1]
                 p -= 1
@@ -150,21 +143,9 @@ def _list_pairs(sizes: Ints, held: Ints, count: int, sums: Ints, pairs: Ints) ->
 
 
 @kernel
-def _transfer(
-    sizes: Ints, held: Ints, count: Ints, sums: Ints, pairs: Ints, giver: int, taker: int, least: int, most: int
-) -> tuple[int, int, int]:
-    """Return a trade that moves least..most tokens: how many requests each gives (0: none), and the ranks of these.
-
-    Parameters
-    ----------
-    sizes, held, count
-        (N,) int64; (G, .) requests of the workers in ascending order, (G,) how many.
-    sums, pairs
-        (G, .) int64, see `_list_pairs`.
-    giver, taker, least, most
-        The workers, and what is to be moved from the first to the second.
-    """
-    p, own, other = 0, held[giver], held[taker]
+def _transfer(t: Trading, giver: int, taker: int, least: int, most: int) -> tuple[int, int, int]:
+    """Return a trade that moves least..most tokens: how many requests each gives (0: none), and the ranks of these."""
+    sizes, count, p, own, other = t.sizes, t.many, 0, t.held[giver], t.held[taker]
     for i in range(count[giver]):
         size = sizes[own[i]]
         while p < count[taker] and sizes[other[p]] < size - most:
@@ -174,7 +155,7 @@ def _transfer(
         if sizes[other[p]] <= size - least:
             return 1, i, p
     p = 0
-    mine, theirs = sums[giver], sums[taker]
+    mine, theirs = t.sums[giver], t.sums[taker]
     many, others = count[giver] * (count[giver] - 1) // 2, count[taker] * (count[taker] - 1) // 2
     for i in range(many):
         while p < others and theirs[p] < mine[i] - most:
@@ -182,37 +163,25 @@ def _transfer(
         if p == others:
             break
         if theirs[p] <= mine[i] - least:
-            return 2, pairs[giver, i], pairs[taker, p]
+            return 2, t.pairs[giver, i], t.pairs[taker, p]
     return 0, 0, 0
 
 
 @kernel
-def _carry_out(
-    sizes: Ints, held: Ints, count: Ints, giver: int, taker: int, kind: int, out: int, back: int, assignment: Ints
-) -> int:
-    """Exchange the requests of a trade; return the tokens moved.
-
-    Parameters
-    ----------
-    sizes, held, count
-        (N,) int64; (G, .) requests of the workers in ascending order, changed in place; (G,) how many.
-    giver, taker, kind, out, back
-        The workers, how many requests each gives, and the ranks of these.
-    assignment
-        (N,) int64, changed in place.
-    """
+def _carry_out(t: Trading, giver: int, taker: int, kind: int, out: int, back: int) -> int:
+    """Exchange the requests of a trade; return the tokens moved."""
     moved = 0
     for turn in range(kind):
         i, p = (out, back) if kind == 1 else (out // _BASE, back // _BASE) if turn == 0 else (out % _BASE, back % _BASE)
-        a, b = held[giver, i], held[taker, p]
-        held[giver, i], held[taker, p] = b, a
-        assignment[a], assignment[b] = taker, giver
-        moved += sizes[a] - sizes[b]
+        a, b = t.held[giver, i], t.held[taker, p]
+        t.held[giver, i], t.held[taker, p] = b, a
+        t.assignment[a], t.assignment[b] = taker, giver
+        moved += t.sizes[a] - t.sizes[b]
     for g in (giver, taker):
-        own = held[g]
-        for i in range(1, count[g]):
+        own = t.held[g]
+        for i in range(1, t.many[g]):
             k, p = own[i], i
-            while p > 0 and sizes[own[p - 1]] > sizes[k]:
+            while p > 0 and t.sizes[own[p - 1]] > t.sizes[k]:
                 own[p] = own[p - 1]
                 p -= 1
             own[p] = k

@@ -14,9 +14,12 @@ for each 4,000 it is b = 4 and S(4) = 4e-9: hopeless without slack. Slack widens
 slack of s in the pool S(b) grows by about C(s + b - 1, b - 1).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from lbopt.kernels.arrays import Floats, Ints, Record, integers
+from lbopt.kernels.arrays import Ints, Record, integers
+from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.draw import draw
@@ -35,182 +38,124 @@ WALK = integers("unfilled", "slack", "failed", "remembered")
 MODULUS = (1 << 61) - 1
 
 
+@by_reference
+class Walk(NamedTuple):
+    """J workers and the requests that fill them, n = sum of the slots; a walk can be taken up again."""
+
+    value: Ints  # (n,) sizes, ascending
+    lack: Ints  # (J,) the most that a worker takes, in units of the sizes
+    slots: Ints  # (J,) and of exactly how many requests
+    holder: Ints  # (n,) worker of each request, -1 in the pool
+    order: Ints  # (J,) the workers, unfilled ones first
+    state: Record  # WALK
+    code: Ints  # (n,) random numbers below 2^61, whose sums name the pools
+    known: Ints  # hash table of pools that were seen, 0 at first
+    place: Ints  # (n,) scratch: positions of what may be used
+    number: Ints  # (n,) and their sizes
+
+
 @kernel
-def walk(
-    value: Ints,
-    lack: Ints,
-    slots: Ints,
-    holder: Ints,
-    order: Ints,
-    state: Record,
-    code: Ints,
-    known: Ints,
-    work_limit: int,
-    dice: Ints,
-    lists: Lists,
-    picks: Ints,
-    merits: Floats,
-) -> tuple[int, int]:
-    """Fill J workers with the requests `value` (n,), ascending, n = sum of `slots` (J,); returns (found, work).
-
-    Worker j takes exactly slots[j] >= 1 requests of sum at most lack[j]. `holder` (n,) is the worker of each request,
-    -1 in the pool; `order` (J,) lists the workers, unfilled first; they and `state` are changed in place, and the walk
-    can be taken up again. `code` (n,) are random numbers below 2^61, whose sums name the pools in the hash table
-    `known`, which starts as 0. Where 1 is returned, no request is in the pool. The rest is scratch, see `fillings`.
-
-    Parameters
-    ----------
-    value, lack, slots
-        (n,), (J,) and (J,) int64: sizes, ascending, and room of each worker, tokens; its slots.
-    holder, order, state
-        (n,) and (J,) int64, and WALK; changed in place.
-    code, known
-        (n,) int64, and the hash table, int64, changed in place.
-    work_limit
-        Work after which it pauses; it does so at the deadline, too.
-    dice
-        (1,) int64, state of the draws; changed in place.
-    lists, picks, merits
-        Scratch, see `fillings`.
-    """
-    J, n = slots.size, value.size
-    place = np.empty(n, np.int64)
-    number = np.empty(n, np.int64)
-    own = np.empty((TRIED, picks.shape[1]), np.int64)
+def walk(w: Walk, lists: Lists, work_limit: int) -> tuple[int, int]:
+    """Fill the workers; return (1 where all are filled, work). It pauses after `work_limit`, and at the deadline."""
+    state, J = w.state, w.slots.size
     work = 0
     while work < work_limit and not out_of_time(lists.clock):
         b = state.unfilled
         if b <= 1:
-            for p in range(n):
-                if holder[p] < 0:
-                    holder[p] = order[0]
+            for p in range(w.value.size):
+                if w.holder[p] < 0:
+                    w.holder[p] = w.order[0]
             state.unfilled = 0
             return 1, work
         if state.failed == 0 or b == J:  # no filled worker is left
             state.failed = 1
-            done, filled = _fill_one(
-                value, lack, slots, holder, order, state, code, known, dice, lists, picks, merits, place, number
-            )
+            done, filled = _fill_one(w, lists)
             work += done
             if filled or b == J:
                 state.failed = 0
                 continue
-        k = b + draw(dice, J - b)
-        j = order[k]
+        k = b + draw(lists.dice, J - b)
         if state.failed > PATIENCE * (J - b):
-            _empty(value, lack, holder, state, j)
-            order[k], order[b] = order[b], order[k]
+            _empty(w, w.order[k])
+            w.order[k], w.order[b] = w.order[b], w.order[k]
             state.unfilled += 1
             state.failed = 1
             continue
-        # fill a filled worker otherwise
         state.failed += 1
-        size = _gather(value, holder, j, place, number)
-        slack = state.slack + lack[j]
-        for p in range(size):
-            if holder[place[p]] == j:
-                slack -= number[p]
-        short = (2 * slack + b) // (b + 1)
-        hits, done = _search(
-            number, size, slots[j], lack[j], short, -1, 0, float(value[n // 2]), dice, lists, picks, merits
-        )
-        work += done
-        others = 0  # pools that were not there before
-        while others < TRIED:
-            h = _new_pool(place, size, picks, merits, hits, slots[j], code, known, state, dice)
-            if h < 0:
-                break
-            for s in range(slots[j]):
-                own[others, s] = place[picks[h, s]]
-            others += 1
-        for h in range(others):
-            _empty(value, lack, holder, state, j)
-            for s in range(slots[j]):
-                holder[own[h, s]] = j
-                state.slack += value[own[h, s]]
-            state.slack -= lack[j]
-            state.failed = 1
-            done, filled = _fill_one(
-                value, lack, slots, holder, order, state, code, known, dice, lists, picks, merits, place, number
-            )
-            work += done
-            if filled:
-                state.failed = 0
-                break
+        work += _fill_otherwise(w, lists, w.order[k])
     return 0, work
 
 
 @kernel
-def _empty(value: Ints, lack: Ints, holder: Ints, state: Record, j: int) -> None:
-    """Throw the requests of worker j into the pool.
-
-    Parameters
-    ----------
-    value, lack
-        (n,) and (J,) int64, sizes and room of each worker, tokens.
-    holder, state, j
-        (n,) int64 and WALK, changed in place; the worker.
-    """
-    for p in range(value.size):
-        if holder[p] == j:
-            holder[p] = -1
-            state.slack -= value[p]
-    state.slack += lack[j]
+def _fill_otherwise(w: Walk, lists: Lists, j: int) -> int:
+    """Fill a filled worker with others, until that lets one of the unfilled be filled; return the work."""
+    state, slots, b = w.state, w.slots[j], w.state.unfilled
+    size = _gather(w, j)
+    slack = state.slack + w.lack[j]
+    for p in range(size):
+        if w.holder[w.place[p]] == j:
+            slack -= w.number[p]
+    short = (2 * slack + b) // (b + 1)
+    hits, work = _search(w, lists, size, j, short, -1, 0)
+    own = np.empty((TRIED, slots), np.int64)
+    others = 0  # pools that were not there before
+    while others < TRIED:
+        h = _new_pool(w, lists, size, hits, slots)
+        if h < 0:
+            break
+        for s in range(slots):
+            own[others, s] = w.place[lists.picks[h, s]]
+        others += 1
+    for h in range(others):
+        _empty(w, j)
+        for s in range(slots):
+            w.holder[own[h, s]] = j
+            state.slack += w.value[own[h, s]]
+        state.slack -= w.lack[j]
+        state.failed = 1
+        done, filled = _fill_one(w, lists)
+        work += done
+        if filled:
+            state.failed = 0
+            break
+    return work
 
 
 @kernel
-def _fill_one(
-    value: Ints,
-    lack: Ints,
-    slots: Ints,
-    holder: Ints,
-    order: Ints,
-    state: Record,
-    code: Ints,
-    known: Ints,
-    dice: Ints,
-    lists: Lists,
-    picks: Ints,
-    merits: Floats,
-    place: Ints,
-    number: Ints,
-) -> tuple[int, bool]:
-    """Fill one of the unfilled workers from the pool, if that can be done; returns (work, whether it was).
+def _empty(w: Walk, j: int) -> None:
+    """Throw the requests of worker j into the pool."""
+    for p in range(w.value.size):
+        if w.holder[p] == j:
+            w.holder[p] = -1
+            w.state.slack -= w.value[p]
+    w.state.slack += w.lack[j]
 
-    Parameters
-    ----------
-    value, lack, slots
-        (n,), (J,) and (J,) int64: sizes, ascending, and room of each worker, tokens; its slots.
-    holder, order, state
-        (n,) and (J,) int64, and WALK; changed in place.
-    code, known
-        (n,) int64, and the hash table, int64, changed in place.
-    dice
-        (1,) int64, state of the draws; changed in place.
-    lists, picks, merits, place, number
-        Scratch, see `fillings` and `_gather`.
-    """
+
+@kernel
+def _fill_one(w: Walk, lists: Lists) -> tuple[int, bool]:
+    """Fill one of the unfilled workers from the pool, if that can be done; returns (work, whether it was)."""
+    state, order, lack, slots = w.state, w.order, w.lack, w.slots
     b = state.unfilled
-    size = _gather(value, holder, -1, place, number)
+    size = _gather(w, -1)
     twins = True
     for i in range(1, b):
         g, h = order[i], order[0]
         twins = twins and lack[g] == lack[h] and slots[g] == slots[h]
     short = state.slack if b == 2 else (2 * state.slack + b - 1) // b
-    middle = float(value[value.size // 2])
-    first = draw(dice, b)
+    first = draw(lists.dice, b)
     work = 0
     for i in range(1 if twins or b == 2 else b):  # what fits the first of twins fits all, and of two the other
         k = (first + i) % b
         j = order[k]
-        fixed = farthest(number, size, 0) if twins and slots[j] > 1 else -1
-        hits, done = _search(number, size, slots[j], lack[j], short, fixed, 1, middle, dice, lists, picks, merits)
+        fixed = farthest(w.number[:size], 0) if twins and slots[j] > 1 else -1
+        hits, done = _search(w, lists, size, j, short, fixed, 1)
         work += done
-        h = _new_pool(place, size, picks, merits, hits, slots[j], code, known, state, dice)
+        h = _new_pool(w, lists, size, hits, slots[j])
         if h >= 0:
             for s in range(slots[j]):
-                holder[place[picks[h, s]]] = j
-                state.slack += number[picks[h, s]]
+                p = lists.picks[h, s]
+                w.holder[w.place[p]] = j
+                state.slack += w.number[p]
             state.slack -= lack[j]
             order[k], order[b - 1] = order[b - 1], order[k]
             state.unfilled -= 1
@@ -219,48 +164,23 @@ def _fill_one(
 
 
 @kernel
-def _new_pool(
-    place: Ints,
-    size: int,
-    picks: Ints,
-    merits: Floats,
-    hits: int,
-    slots: int,
-    code: Ints,
-    known: Ints,
-    state: Record,
-    dice: Ints,
-) -> int:
-    """Choose one of the fillings that leave a pool not seen before, or -1; of two the one of greater merit.
-
-    Parameters
-    ----------
-    place, size
-        (n,) int64, positions of what may be used, and how many there are.
-    picks, merits, hits
-        The fillings, see `fillings`, and how many there are.
-    slots
-        Requests of a filling.
-    code, known, state
-        (n,) int64; the hash table, int64, and WALK, changed in place.
-    dice
-        (1,) int64, state of the draws; changed in place.
-    """
+def _new_pool(w: Walk, lists: Lists, size: int, hits: int, slots: int) -> int:
+    """Choose one of the fillings that leave a pool not seen before, or -1; of two the one of greater merit."""
     if hits == 0:
         return -1
     name = 0
     for p in range(size):
-        name = (name + code[place[p]]) % MODULUS
-    first = draw(dice, hits)
-    other = draw(dice, hits)
-    if merits[other] > merits[first]:
+        name = (name + w.code[w.place[p]]) % MODULUS
+    first = draw(lists.dice, hits)
+    other = draw(lists.dice, hits)
+    if lists.merits[other] > lists.merits[first]:
         first = other
     for i in range(hits):
         h = (first + i) % hits
         rest = name
         for s in range(slots):
-            rest = (rest + MODULUS - code[place[picks[h, s]]]) % MODULUS
-        if _is_new(rest + 1, known, state):
+            rest = (rest + MODULUS - w.code[w.place[lists.picks[h, s]]]) % MODULUS
+        if _is_new(rest + 1, w.known, w.state):
             return h
     return -1
 
@@ -282,58 +202,22 @@ def _is_new(name: int, known: Ints, state: Record) -> bool:
 
 
 @kernel
-def _search(
-    number: Ints,
-    size: int,
-    slots: int,
-    lack: int,
-    short: int,
-    fixed: int,
-    thorough: int,
-    middle: float,
-    dice: Ints,
-    lists: Lists,
-    picks: Ints,
-    merits: Floats,
-) -> tuple[int, int]:
-    """Fillings, by whichever way; returns (how many, work).
-
-    Parameters
-    ----------
-    number, size
-        (n,) int64, sizes in tokens, ascending, of which `size` may be used.
-    slots, lack, short
-        Slots of the worker; the largest sum, and how much it may fall short, tokens.
-    fixed, thorough, middle
-        See `all_fillings`.
-    dice
-        (1,) int64, state of the draws; changed in place.
-    lists, picks, merits
-        Scratch and the fillings, see `fillings`.
-    """
-    hits, kind, work = all_fillings(
-        number, size, slots, lack, short, fixed, thorough, middle, dice, lists, picks, merits
-    )
+def _search(w: Walk, lists: Lists, size: int, j: int, short: int, fixed: int, thorough: int) -> tuple[int, int]:
+    """Look for fillings of worker j among what was gathered, by whichever way; returns (how many, work)."""
+    number, middle = w.number[:size], float(w.value[w.value.size // 2])
+    hits, kind, work = all_fillings(lists, number, w.slots[j], w.lack[j], short, fixed, thorough, middle)
     if kind == RARE:
-        hits, _, work = outer_fillings(number, size, slots, lack, short, 0, middle, dice, lists, picks, merits)
+        hits, _, work = outer_fillings(lists, number, w.slots[j], w.lack[j], short, 0, middle)
     return hits, work + 50
 
 
 @kernel
-def _gather(value: Ints, holder: Ints, j: int, place: Ints, number: Ints) -> int:
-    """Write positions and sizes of what is in the pool or with worker j; returns how many.
-
-    Parameters
-    ----------
-    value, holder, j
-        (n,) int64, sizes in tokens, and the worker of each request; the worker.
-    place, number
-        (n,) int64; written.
-    """
+def _gather(w: Walk, j: int) -> int:
+    """Write positions and sizes of what is in the pool or with worker j; return how many."""
     size = 0
-    for p in range(value.size):
-        if holder[p] < 0 or holder[p] == j:
-            place[size] = p
-            number[size] = value[p]
+    for p in range(w.value.size):
+        if w.holder[p] < 0 or w.holder[p] == j:
+            w.place[size] = p
+            w.number[size] = w.value[p]
             size += 1
     return size

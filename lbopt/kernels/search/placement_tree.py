@@ -30,10 +30,6 @@ MOST_PIVOTS = 20_000
 #: rounding has spoilt the master.
 CROWDED, MOST_SPOILT = 10, 2
 
-#: While the bound is further from the best assignment than this (tokens), of so many nodes so many are the newest
-#: instead of the best: they dive for assignments.
-DISTANT, PERIOD, DIVING = 30, 64, 32
-
 #: What a root may reach before it is bounded.
 NEAR = 1 << 62
 
@@ -116,15 +112,6 @@ def next_node(tree: Tree, i: int) -> int:
 
 
 @kernel
-def _newest(tree: Tree, i: int, target: int) -> int:
-    """Return the newest node of range i that reaches `target`; -1 for none."""
-    for j in range(tree.state.used - 1, -1, -1):
-        if tree.nodes[j].reach >= target and tree.nodes[j].range == i:
-            return j
-    return -1
-
-
-@kernel
 def _target(step: Step, search: Search, M: int) -> int:
     """Return the fewest tokens of an assignment of envelope M or more that beats the best one."""
     return max(step.workers * M - step.total - search.known.cost + 1, step.least)
@@ -151,9 +138,6 @@ def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
             close_in(this, search.known.cost, SHOWN_ANEW)
             return False
         close_in(this, step.workers * first - step.total - nodes[j].reach, SHOWN_ANEW)
-        state.turn += 1
-        if nodes[j].reach - target > DISTANT and state.turn % PERIOD >= PERIOD - DIVING:
-            j = _newest(tree, i, target)
         _enter(step, search, masters, j, M)
     j = state.current
     if not generate_columns(step, search, m, M, target - 1, search.known.stop):

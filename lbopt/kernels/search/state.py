@@ -95,10 +95,9 @@ PLACEMENT = integers("parent", "size_class", "place", "reach", "depth", "range")
 
 #: State of the trees. `used`: nodes; `left`: nodes that may still be bounded, 0 = all trees rest; `range`: worked on;
 #: `current`: node being bounded, -1 = none; `spoilt`: how often rounding has spoilt the master there; `closed`: node
-#: closed last, -1 = none; `chosen`: class placed to close it, -1 where its bound sufficed; `turn`: nodes bounded so
-#: far; `found`: tokens of the best assignment filled for the tree, -1 for none; `free`: 1 + first node that may be used
-#: again, 0 for none.
-TREE = integers("used", "left", "range", "current", "spoilt", "closed", "chosen", "turn", "found", "free")
+#: closed last, -1 = none; `chosen`: class placed to close it, -1 where its bound sufficed; `found`: tokens of the best
+#: assignment filled for the tree, -1 for none; `free`: 1 + first node that may be used again, 0 for none.
+TREE = integers("used", "left", "range", "current", "spoilt", "closed", "chosen", "found", "free")
 
 
 @by_reference

@@ -15,17 +15,18 @@ from __future__ import annotations
 from collections.abc import Generator
 from functools import partial
 from math import isqrt
+from typing import Any
 
 import numpy as np
 
 from lbopt.kernels.arrays import record
 from lbopt.kernels.draw import MODULUS, draw, new_dice
 from lbopt.kernels.partition.longest_first import longest_first
-from lbopt.kernels.partition.peel import PEELING, peel
+from lbopt.kernels.partition.peel import PEELING, Pool, peel
 from lbopt.kernels.partition.state import CLOCK, Lists
 from lbopt.kernels.partition.swaps import swap_down
 from lbopt.kernels.partition.trades import MOST_HELD, trade_down
-from lbopt.kernels.partition.walk import KEPT, WALK, walk
+from lbopt.kernels.partition.walk import KEPT, WALK, Walk, walk
 from lbopt.model.floors import counting_floor, raised
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
@@ -38,6 +39,7 @@ _FEWEST_OPEN = 4  # workers left to a walk
 _REWIND = 800  # requests from which on workers are filled anew after a failure
 _WALK = 1_000_000_000  # work for a walk, before workers are emptied again
 _FIRST_TRY = 300_000_000  # work for the first try of a target
+
 _DENSE = 4  # requests a worker from which on trades are tried: with fewer there are few differences
 _TRADING = 20_000  # work for trades for each request, before workers are filled to targets
 
@@ -115,17 +117,19 @@ class Balancing:
         entries, layers = 1 << 19, 64
         total, parent, last, first = np.empty((4, entries), np.int64)
         start, second_start = np.empty((2, layers), np.int64)
-        self._lists = Lists(
-            *(total, parent, last, first),
-            merit=np.empty(entries),
-            start=start,
-            second_start=second_start,
-            table=np.empty(1 << 21, np.int64),
-            clock=record(CLOCK),
-        )
+        self._scratch: dict[str, Any] = {
+            **{"total": total, "parent": parent, "last": last, "first": first, "merit": np.empty(entries)},
+            **{"start": start, "second_start": second_start, "table": np.empty(1 << 21, np.int64)},
+            **{"clock": record(CLOCK), "dice": self._dice, "merits": np.empty(KEPT)},
+        }
+
+    def _lists(self, slots: int) -> Lists:
+        """Return the scratch of fillings of so many requests."""
+        return Lists(picks=np.empty((KEPT, slots), np.int64), **self._scratch)
 
     def _set_clock(self) -> None:
-        self._lists.clock.deadline, self._lists.clock.expired = self._limits.deadline(), 0
+        clock = self._scratch["clock"]
+        clock.deadline, clock.expired = self._limits.deadline(), 0
 
     @property
     def done(self) -> bool:
@@ -240,16 +244,21 @@ class Balancing:
         pool = pool[np.argsort(self.sizes[pool], kind="stable")]
         state = record(PEELING)
         state.left, state.slack = pool.size, slack
-        value, item, taken = self.sizes[pool].copy(), pool.copy(), np.zeros(pool.size, np.int64)
-        picks, merits = np.empty((KEPT, int(count.max())), np.int64), np.empty(KEPT)
-        done = False
+        peeled = Pool(
+            value=self.sizes[pool].copy(),
+            item=pool.copy(),
+            taken=np.zeros(pool.size, np.int64),
+            state=state,
+            lack=lack,
+            slots=count,
+            order=workers,
+            assignment=assignment,
+        )
+        lists, done = self._lists(int(count.max())), False
         while not done:
             before = int(state.work)
             self._set_clock()
-            done = peel(
-                *(value, item, taken, state, lack, count, workers, last, SLICE, self._dice),
-                *(self._lists, picks, merits, assignment),
-            )
+            done = peel(peeled, lists, last, SLICE)
             self.work += int(state.work) - before
             yield
             if self.work > limit:
@@ -267,22 +276,28 @@ class Balancing:
         assignment: IntArray,
     ) -> Slices:
         """Fill `workers` with the requests `left`, and complete the assignment."""
-        value, lack, slots = self.sizes[left], lack[workers], count[workers]
-        holder, order = np.full(value.size, -1), np.arange(slots.size)
+        value, slots = self.sizes[left], count[workers]
         state = record(WALK)
         state.unfilled, state.slack = slots.size, slack
         dice = self._dice
-        code = np.array([draw(dice, MODULUS) << 30 | draw(dice, 1 << 30) for _ in range(value.size)])
-        known = np.zeros(1 << 18, np.int64)
-        picks, merits = np.empty((KEPT, int(slots.max())), np.int64), np.empty(KEPT)
+        walked = Walk(
+            value=value,
+            lack=lack[workers],
+            slots=slots,
+            holder=np.full(value.size, -1),
+            order=np.arange(slots.size),
+            state=state,
+            code=np.array([draw(dice, MODULUS) << 30 | draw(dice, 1 << 30) for _ in range(value.size)]),
+            known=np.zeros(1 << 18, np.int64),
+            place=np.empty(value.size, np.int64),
+            number=np.empty(value.size, np.int64),
+        )
+        lists = self._lists(int(slots.max()))
         while self.work < limit:
             self._set_clock()
-            found, work = walk(
-                *(value, lack, slots, holder, order, state, code, known, SLICE, dice),
-                *(self._lists, picks, merits),
-            )
+            found, work = walk(walked, lists, SLICE)
             if found:
-                assignment[left] = workers[holder]
+                assignment[left] = workers[walked.holder]
                 self.offer(assignment)
             self.work += int(work)
             yield
