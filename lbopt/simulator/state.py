@@ -14,8 +14,20 @@ from lbopt.exceptions import InputError
 from lbopt.kernels.arrays import Records, record, records
 from lbopt.kernels.routing.codes import EXTERNAL, FIRST_BY_SCORE, KEEPING_BOOKS, SMG, TENSORRT_LLM, VLLM_2026
 from lbopt.kernels.routing.state import TURN, parameters_of
-from lbopt.kernels.simulation.sight import AS_QUEUED, AS_TOKENS, NOTHING, OPTIMISTIC, REPORTS, Sight
-from lbopt.kernels.simulation.state import ENDING, PROGRESS, Requests, Rows, Setting, State
+from lbopt.kernels.simulation.state import (
+    AS_QUEUED,
+    AS_TOKENS,
+    ENDING,
+    NOTHING,
+    OPTIMISTIC,
+    PROGRESS,
+    REPORTS,
+    Requests,
+    Rows,
+    Setting,
+    Sight,
+    State,
+)
 from lbopt.model import Fleet, RequestExperts, RequestPrefixes, Trace
 from lbopt.model.integers import LARGEST_TOTAL
 from lbopt.policies.policy import CompiledPolicy, Policy

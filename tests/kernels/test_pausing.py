@@ -13,8 +13,7 @@ from lengths import quick_and_long
 from naive.pausing import Counted, Plan
 from naive.pausing import balance as naive_balance
 
-from lbopt.kernels.pausing.plan import balance, write_difference
-from lbopt.kernels.pausing.state import Pausing
+from lbopt.kernels.pausing import Pausing, balance, write_difference
 from lbopt.simulator import Detail
 from lbopt.simulator.detail import fresh_pausing
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from kernels.rules import many
 
-from lbopt.kernels.simulation.real_choice import has_real_choice, loads_differ
+from lbopt.kernels.simulation.admission import has_real_choice, loads_differ
 
 
 def outcomes(load, free, sizes):

@@ -9,7 +9,7 @@ from simulator.expert_traces import expert_trace
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import AffineStepTime, ExpertStepTime
-from lbopt.kernels.simulation.experts import count_experts, join_experts, leave_experts
+from lbopt.kernels.simulation.step import count_experts, join_experts, leave_experts
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, simulate

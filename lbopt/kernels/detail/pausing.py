@@ -6,13 +6,10 @@ Definition: the manual, page *detail*, "Pausing".
 import numpy as np
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.detail.memory import has_room
 from lbopt.kernels.detail.queues import put_at_head, take_seat
-from lbopt.kernels.detail.state import PAUSED
-from lbopt.kernels.pausing.plan import balance, strike_from, write_difference
-from lbopt.kernels.pausing.state import DYNAMIC, NEVER, STATIC
-from lbopt.kernels.simulation.state import State
-from lbopt.kernels.simulation.worker_queue import take_out
+from lbopt.kernels.detail.state import PAUSED, has_room
+from lbopt.kernels.pausing import DYNAMIC, NEVER, STATIC, balance, strike_from, write_difference
+from lbopt.kernels.simulation.state import State, take_out
 
 
 @kernel

@@ -1,17 +1,106 @@
-"""A worker's own queue and its list of running requests, where requests may come back: sent, let in, put at its head.
+"""Queues of workers in detail: who is let in, what is reused and reclaimed, who is pre-empted.
+
+What a worker's cache of prefixes saves a request that starts, and what it leaves to compute for one that may come.
+
+Definition: the manual, page *detail*, "Prefix caches".
+
+A request gives its memory up: where it is pre-empted, or where it was paused and its worker needs the room.
+
+Definition: the manual, page *detail*, "A decision", 2 and 4.
+
+A worker's own queue and its list of running requests, where requests may come back: sent, let in, put at its head.
 
 A request that is sent waits in the queue even where a slot is free; then queues are let in, in order, while the head
 fits. Definition: the manual, page *detail*, "A decision", 4 to 6.
+
+Where a worker's memory ran out, the last of its list wait again, at the head of its queue, until what is left fits.
+
+Definition: the manual, page *detail*, "A decision", 2.
 """
 
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.detail.memory import blocks_of, has_room
-from lbopt.kernels.detail.reclaim import reclaim_last
-from lbopt.kernels.detail.reuse import reuse
-from lbopt.kernels.detail.state import NOTHING, PAUSED, SWAPPED, Detail
-from lbopt.kernels.pausing.state import DYNAMIC
-from lbopt.kernels.simulation.state import State
-from lbopt.kernels.simulation.worker_queue import join_queue, take_head
+from lbopt.kernels.detail.state import NOTHING, PAUSED, SWAPPED, Detail, blocks_of, has_room, lose
+from lbopt.kernels.pausing import DYNAMIC
+from lbopt.kernels.prefix_cache.lru import num_found, use_blocks
+from lbopt.kernels.simulation.state import State, join_queue, take_head
+
+
+@kernel
+def reuse(i: int, w: int, state: State) -> None:
+    """Let request `i`, which starts on worker `w`, take over what the cache holds of its prompt, and be held itself."""
+    detail = state.detail
+    rules, track = detail.rules, detail.tracks[i]
+    if track.held == NOTHING:
+        found = min(num_found(i, w, detail.cache) * rules.cache_block, track.tokens - 1)
+        if found > track.computed:
+            saved = found - track.computed
+            track.computed = found
+            track.lost -= min(track.lost, saved)
+            detail.tally.reused += saved
+    use_blocks(i, w, rules.cache_blocks, detail.cache)
+
+
+@kernel
+def count_to_compute(i: int, by_cache: bool, workers: Ints, state: State) -> Ints:
+    """Return the tokens that each worker would compute before the first token of request `i`.
+
+    They are what its running requests lack, the sizes of those in its queue, and what its cache does not hold of the
+    request.
+
+    Parameters
+    ----------
+    i
+        The request.
+    by_cache
+        Whether what the cache holds, if there is one, counts as computed.
+    workers
+        int64 (n,), the workers to tell of.
+    state
+        Of the run; the answer is a part of its scratch arrays.
+    """
+    detail = state.detail
+    answer = detail.cache.to_compute[: workers.size]
+    for place in range(workers.size):
+        w = workers[place]
+        tokens = state.queued_tokens[w]
+        for seat in range(state.running[w]):
+            track = detail.tracks[detail.seats[w, seat]]
+            tokens += track.tokens - track.computed
+        own = detail.size[i]
+        if by_cache and detail.rules.cache_blocks > 0:
+            own -= min(num_found(i, w, detail.cache) * detail.rules.cache_block, own)
+        answer[place] = tokens + own
+    return answer
+
+
+@kernel
+def give_up_memory(i: int, w: int, state: State) -> None:
+    """Free the blocks of request `i` on worker `w`: what was computed is moved out, or lost."""
+    detail = state.detail
+    track = detail.tracks[i]
+    detail.used[w] -= track.blocks
+    track.blocks = 0
+    detail.tally.preemptions += 1
+    if detail.rules.swaps == 1:
+        track.held = SWAPPED
+        detail.moved[w] += track.computed
+        detail.tally.moved += track.computed
+    else:
+        lose(track)
+
+
+@kernel
+def reclaim_last(w: int, state: State) -> bool:
+    """Free the blocks of the last paused request in worker `w`'s queue; returns whether there was one."""
+    last, i = -1, state.queue_head[w]
+    for _ in range(state.queued[w]):
+        if state.detail.tracks[i].held == PAUSED:
+            last = i
+        i = state.next_in_queue[i]
+    if last >= 0:
+        give_up_memory(last, w, state)
+    return bool(last >= 0)
 
 
 @kernel
@@ -141,3 +230,31 @@ def allow_all(detail: Detail) -> None:
     """Forget the plan of pausing and open the gate: nobody runs."""
     detail.pausing.terms.in_force = 0
     detail.rules.shut = 0
+
+
+@kernel
+def make_fit(state: State) -> None:
+    """Pre-empt on every worker until its memory suffices."""
+    detail = state.detail
+    blocks = detail.rules.blocks
+    if blocks < 0:
+        return
+    for w in range(detail.used.size):
+        while detail.used[w] > blocks:
+            if state.running[w] > 0:
+                _preempt_last(w, state)
+            else:
+                reclaim_last(w, state)
+
+
+@kernel
+def _preempt_last(w: int, state: State) -> None:
+    """Let the last of worker `w`'s list wait again."""
+    state.running[w] -= 1
+    i = state.detail.seats[w, state.running[w]]
+    tokens = state.detail.tracks[i].tokens
+    state.detail.size[i] = tokens
+    state.load[w] -= tokens
+    state.progress.active -= 1
+    give_up_memory(i, w, state)
+    put_at_head(i, w, state)

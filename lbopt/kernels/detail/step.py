@@ -10,13 +10,11 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints, Record, Records
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.detail.memory import blocks_of
+from lbopt.kernels.detail.state import blocks_of
 from lbopt.kernels.routing.books import strike
 from lbopt.kernels.sampling.draw import uniform, word
-from lbopt.kernels.simulation.sight import share
-from lbopt.kernels.simulation.state import Requests, Rows, Setting, State
-from lbopt.kernels.simulation.step import write_decision
-from lbopt.kernels.simulation.step_time import seconds_together
+from lbopt.kernels.simulation.state import Requests, Rows, Setting, State, share
+from lbopt.kernels.simulation.step import seconds_together, write_decision
 
 
 @kernel

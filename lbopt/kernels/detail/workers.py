@@ -6,13 +6,10 @@ Definition: the manual, page *detail*, "A decision", 1.
 import math
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.detail.memory import lose
-from lbopt.kernels.detail.state import JOIN, LEAVE, Detail
+from lbopt.kernels.detail.state import JOIN, LEAVE, Detail, lose
 from lbopt.kernels.prefix_cache.lru import forget_all
 from lbopt.kernels.routing.books import strike
-from lbopt.kernels.simulation.sight import Sight
-from lbopt.kernels.simulation.state import Requests, Setting, State
-from lbopt.kernels.simulation.worker_queue import take_head
+from lbopt.kernels.simulation.state import Requests, Setting, Sight, State, take_head
 
 
 @kernel

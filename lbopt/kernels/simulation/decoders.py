@@ -14,9 +14,8 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.band import bind_in_band
 from lbopt.kernels.routing.codes import BAND, BAND_UNIT
 from lbopt.kernels.routing.fifo import bind
-from lbopt.kernels.simulation.experts import count_of_worker, join_experts, leave_experts
-from lbopt.kernels.simulation.state import Requests, Setting
-from lbopt.kernels.simulation.worker_queue import join_queue
+from lbopt.kernels.simulation.state import Requests, Setting, join_queue
+from lbopt.kernels.simulation.step import count_of_worker, join_experts, leave_experts
 
 #: The seconds from and to which steps are counted.
 WINDOW = np.dtype([("begin", np.float64), ("end", np.float64)])

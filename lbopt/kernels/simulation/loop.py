@@ -9,19 +9,25 @@ import math
 
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.detail.memory import blocks_of
 from lbopt.kernels.detail.pausing import carry_out, plan_pauses
-from lbopt.kernels.detail.preempt import make_fit
-from lbopt.kernels.detail.queues import allow_all, count_committed, let_in, see_free_slots, send_chosen
+from lbopt.kernels.detail.queues import allow_all, count_committed, let_in, make_fit, see_free_slots, send_chosen
+from lbopt.kernels.detail.state import blocks_of
 from lbopt.kernels.detail.step import take_detailed_step
 from lbopt.kernels.detail.workers import awaited as awaited_in_detail
 from lbopt.kernels.detail.workers import come_and_go
 from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.routing.codes import EXTERNAL
 from lbopt.kernels.routing.decide import decide
-from lbopt.kernels.simulation.admission import admit, bind_pool, drain_queues, known_until, num_known, reveal_to_pool
-from lbopt.kernels.simulation.real_choice import has_real_choice, loads_differ
-from lbopt.kernels.simulation.sight import make_reports, next_report, note_blocks, note_sent
+from lbopt.kernels.simulation.admission import (
+    admit,
+    bind_pool,
+    drain_queues,
+    has_real_choice,
+    known_until,
+    loads_differ,
+    num_known,
+    reveal_to_pool,
+)
 from lbopt.kernels.simulation.state import (
     BEGIN_DECISION,
     BIND,
@@ -37,6 +43,10 @@ from lbopt.kernels.simulation.state import (
     Rows,
     Setting,
     State,
+    make_reports,
+    next_report,
+    note_blocks,
+    note_sent,
 )
 from lbopt.kernels.simulation.step import take_step
 

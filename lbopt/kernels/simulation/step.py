@@ -1,4 +1,18 @@
-"""One decode step: all workers run to the barrier, every running request grows by a token, some end.
+"""One decode step: its seconds, its experts, growth and ends.
+
+Seconds of a step in its barrier form; `lbopt/hardware/step_time/barrier_form.py` is the readable twin.
+
+How many different experts the requests of a worker use in a step.
+
+Requests choose independently, so a step of worker g is expected to use sum_e (1 - prod_r (1 - p_r(e))) experts of a
+layer. The logarithms of those products are kept for every worker and cell: a request adds its row when it starts and
+takes it away when it ends, and the sum is made anew for workers that a request joined or left. Cost: L * E a change.
+
+Most of that cost are the terms 1 - prod, and a request leaves those of experts that it never uses as they are. So terms
+are kept with the logarithms that they are of, and computed where these have changed; they are summed anew in the same
+order, so that the sum is the same to the last bit.
+
+One decode step: all workers run to the barrier, every running request grows by a token, some end.
 
 Order, that of the BF-IO authors' simulator: barrier loads and step time, clock, growth, completions
 (simulator/setting.py names the two ways to read it). Growth adds `running` to the worker's load, and a request of
@@ -7,17 +21,203 @@ prompt s and output o takes s + o tokens with it, so no request is touched betwe
 
 import math
 
-from lbopt.kernels.arrays import Ints, Record, Records
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.kernels.arrays import Floats, Ints, Record, Records
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.books import strike
-from lbopt.kernels.simulation.experts import count_experts, leave_experts
 from lbopt.kernels.simulation.state import (
     Requests,
     Rows,
     Setting,
     State,
 )
-from lbopt.kernels.simulation.step_time import seconds_of_step
+
+
+@kernel
+def seconds_of_step(setting: Setting, load: Ints, running: Ints, experts: Floats, heaviest: int, active: int) -> float:
+    """Return the seconds of a step.
+
+    Parameters
+    ----------
+    setting
+        Of the run.
+    load, running
+        int64 (G,), tokens and requests of each worker.
+    experts
+        float64 (G,), different experts of a layer that each worker uses.
+    heaviest, active
+        Largest load, tokens, and running requests of all workers.
+    """
+    if setting.seconds_per_expert > 0:
+        alone = _slowest_by_experts(
+            setting.seconds_per_token, setting.seconds_of_running, setting.seconds_per_expert, load, running, experts
+        )
+    elif setting.seconds_of_running.size == 0:
+        alone = setting.seconds_per_token * heaviest
+    else:
+        alone = _slowest(setting.seconds_per_token, setting.seconds_of_running, load, running)
+    return setting.fixed_seconds + alone + seconds_together(setting, load, active)
+
+
+@kernel
+def seconds_together(setting: Setting, load: Ints, active: int) -> float:
+    """Return what all workers do together in a step, s.
+
+    Parameters
+    ----------
+    setting
+        Of the run.
+    load
+        int64 (G,), tokens of each worker.
+    active
+        Running requests of all workers.
+    """
+    together = 0.0
+    if setting.seconds_per_mean_token > 0:
+        total = 0
+        for g in range(load.size):
+            total += load[g]
+        together = setting.seconds_per_mean_token * (total / load.size)
+    if setting.seconds_of_active.size > 0:
+        together += setting.seconds_of_active[active]
+    return together
+
+
+@kernel
+def _slowest(per_token: float, of_running: Floats, load: Ints, running: Ints) -> float:
+    """Return what the slowest worker needs by itself, s: it need not be the heaviest.
+
+    Parameters
+    ----------
+    per_token
+        s per token of the worker.
+    of_running
+        float64 (B + 1,), s by the worker's running requests.
+    load, running
+        int64 (G,), tokens and requests of each worker.
+    """
+    slowest = 0.0
+    for g in range(load.size):
+        slowest = max(slowest, per_token * load[g] + of_running[running[g]])
+    return slowest
+
+
+@kernel
+def _slowest_by_experts(
+    per_token: float, of_running: Floats, per_expert: float, load: Ints, running: Ints, experts: Floats
+) -> float:
+    """Return what the slowest worker needs by itself, s, where experts cost time.
+
+    Parameters
+    ----------
+    per_token, of_running, load, running
+        As in `_slowest`.
+    per_expert
+        s per different expert of a layer in use.
+    experts
+        float64 (G,), different experts of a layer that each worker uses.
+    """
+    slowest = 0.0
+    for g in range(load.size):
+        slowest = max(slowest, per_token * load[g] + of_running[running[g]] + per_expert * experts[g])
+    return slowest
+
+
+@kernel
+def join_experts(row: NDArray[np.float32], w: int, unused: Floats, changed: Ints) -> None:
+    """Let a request start on worker w.
+
+    Parameters
+    ----------
+    row
+        float32 (L * E,), log of the chance that a step of the request does not use each expert.
+    w
+        Worker.
+    unused
+        float64 (G, L * E), sums of such rows over running requests; changed in place.
+    changed
+        int64 (G,), set to 1 for the worker.
+    """
+    of_worker = unused[w]
+    for c in range(row.size):
+        of_worker[c] += row[c]
+    changed[w] = 1
+
+
+@kernel
+def leave_experts(row: NDArray[np.float32], w: int, left: int, unused: Floats, changed: Ints) -> None:
+    """Let it end; without other requests the sums are zero again, and rounding is forgotten.
+
+    Parameters
+    ----------
+    row, w, unused, changed
+        As in `join_experts`.
+    left
+        Requests that still run on the worker.
+    """
+    of_worker = unused[w]
+    if left == 0:
+        of_worker[:] = 0.0
+    else:
+        for c in range(row.size):
+            of_worker[c] -= row[c]
+    changed[w] = 1
+
+
+@kernel
+def count_experts(
+    layers: int, unused: Floats, changed: Ints, used: Floats, known_of: Floats, known_terms: Floats
+) -> None:
+    """Bring the number of experts in use up to date.
+
+    Parameters
+    ----------
+    layers
+        L.
+    unused
+        float64 (G, L * E), as in `join_experts`.
+    changed
+        int64 (G,), 1 where the number has to be counted anew; set to 0.
+    used
+        float64 (G,), different experts of a layer in use, mean over layers; changed in place.
+    known_of, known_terms
+        float64 (G, L * E), values of `unused` when last counted, and expm1 of them; changed in place. Zeros at first.
+    """
+    for w in range(used.size):
+        if changed[w] == 1:
+            count_of_worker(w, layers, unused, changed, used, known_of, known_terms)
+
+
+@kernel
+def count_of_worker(
+    w: int, layers: int, unused: Floats, changed: Ints, used: Floats, known_of: Floats, known_terms: Floats
+) -> None:
+    """Count the experts in use on one worker anew.
+
+    Parameters
+    ----------
+    w
+        Worker.
+    layers, unused, changed, used, known_of, known_terms
+        As in `count_experts`.
+    """
+    now, of, terms = unused[w], known_of[w], known_terms[w]
+    others = np.empty(now.size, np.int64)
+    count = 0
+    for c in range(now.size):  # apart from the loop below: whether a cell has changed is no branch here
+        others[count] = c
+        count += now[c] != of[c]
+    for k in range(count):
+        c = others[k]
+        of[c] = now[c]
+        terms[c] = math.expm1(now[c])
+    total = 0.0
+    for c in range(terms.size):
+        total -= terms[c]
+    used[w] = total / layers
+    changed[w] = 0
 
 
 @kernel

@@ -1,6 +1,6 @@
 """Exact BF-IO (H = 0) with a replete pool: the optimum of one step, and the chain it makes, as arrays over steps.
 
-See `lbopt.kernels.sampling.replete` for the optimum and why it is one, and `replete_chain` for the order of a step.
+See `lbopt.kernels.sampling.replete_chain` for the optimum, why it is one, and the order of a step.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def level(loads: Any, slots: Any, law: PromptLaw, *, peak: str = "lowest") -> tu
         "lowest" of the optimal loads; "raised": all loads higher while that costs nothing; "mean": so much higher that
         the mean admitted size is that of the pool's classes, where that costs nothing.
     """
-    from lbopt.kernels.sampling.replete import level_replete
+    from lbopt.kernels.sampling.replete_chain import level_replete
 
     v, d, m = progression(law)
     before, free = np.asarray(loads, np.int64), np.asarray(slots, np.int64)
