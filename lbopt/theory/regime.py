@@ -167,7 +167,7 @@ AnyRegime = TypeVar("AnyRegime", bound=Regime)
 
 
 def measured_in(
-    claim: str, regime: type[AnyRegime], *, without: tuple[str, ...] = ()
+    claim: str, regime: type[AnyRegime], *, without: tuple[str, ...] = (), **usual: Any
 ) -> Callable[[Callable[[AnyRegime, int], list[Finding]]], Measure]:
     """Return what makes a claim's `measure` from a function of a regime and a seed.
 
@@ -179,10 +179,15 @@ def measured_in(
         Class of the regime: a dataclass with a default for every field and a method `require`.
     without
         Fields that the claim does not take; they keep their defaults.
+    usual
+        The claim's own defaults of fields.
     """
     fields = [one for one in dataclasses.fields(regime) if one.name not in without]
     keyword = inspect.Parameter.KEYWORD_ONLY
-    shown = [inspect.Parameter(one.name, keyword, default=one.default, annotation=one.type) for one in fields]
+    shown = [
+        inspect.Parameter(one.name, keyword, default=usual.get(one.name, one.default), annotation=one.type)
+        for one in fields
+    ]
     known = {one.name for one in fields}
 
     def decorate(body: Callable[[AnyRegime, int], list[Finding]]) -> Measure:
@@ -190,7 +195,7 @@ def measured_in(
         def measure(*, seed: int, **given: Any) -> list[Finding]:
             if unknown := sorted(set(given) - known):
                 raise TypeError(f"{claim} takes no parameter {', '.join(unknown)}")
-            at = regime(**given)
+            at = regime(**{**usual, **given})
             at.require(claim)
             return body(at, seed)
 

@@ -51,6 +51,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -161,29 +162,8 @@ class SolvedSteps(ListedSteps):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoPlenty(ListedSteps):
-    """Steps in which the largest size and one other are plentiful."""
-
-    c_max: int = 3
-    s_max: int = 4
-    classes: int = 3
-    spread: int = 10
-
-
-@dataclass(frozen=True, kw_only=True)
-class AnyOverloaded(ListedSteps):
-    """Steps under Definition 1."""
-
-    G: int = 6
-    s_max: int = 3
-    classes: int = 3
-    spread: int = 8
-    optima: int = 5_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class RandomSteps(AnyOverloaded):
-    """The same, some with at least so many free slots everywhere.
+class RandomSteps(ListedSteps):
+    """Steps under Definition 1, some with at least so many free slots everywhere.
 
     Parameters
     ----------
@@ -211,14 +191,8 @@ class RandomSteps(AnyOverloaded):
         return list(until(draw, self.optima, self.rng(claim, seed)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class FewWorkers(RandomSteps):
-    """Random steps of few workers, where the sharper bound is below the other one."""
-
-    G: int = 3
-    s_max: int = 5
-    classes: int = 2
-    spread: int = 3
+#: Steps under Definition 1 that try it.
+_ANY_POOL: dict[str, Any] = {"G": 6, "s_max": 3, "classes": 3, "spread": 8, "optima": 5_000}
 
 
 @measured_in("lemma-2", SolvedSteps)
@@ -236,22 +210,22 @@ def measure_sharp(at: ListedSteps, seed: int) -> list[Finding]:
     return [held_against(gap_within(sharp_bound, _replete), str(at), steps)]
 
 
-@measured_in("lemma-2-two", TwoPlenty)
-def measure_two(at: TwoPlenty, seed: int) -> list[Finding]:
+@measured_in("lemma-2-two", ListedSteps, c_max=3, s_max=4, classes=3, spread=10)
+def measure_two(at: ListedSteps, seed: int) -> list[Finding]:
     """List all optima of random steps in which the largest size and one other are plentiful."""
     steps = until(two_plenty_steps(at), at.optima, at.rng("lemma-2-two", seed))
     return [held_against(gap_within(corrected_bound, _two), str(at), steps)]
 
 
-@measured_in("lemma-2-every", AnyOverloaded)
-def measure_every(at: AnyOverloaded, seed: int) -> list[Finding]:
+@measured_in("lemma-2-every", ListedSteps, **_ANY_POOL)
+def measure_every(at: ListedSteps, seed: int) -> list[Finding]:
     """List all optima of a stored step, and of random ones, under Definition 1."""
     said = gap_within(corrected_bound, _overloaded)
     steps = until(any_overloaded_steps(at), at.optima, at.rng("lemma-2-every", seed))
     return [held_against(said, "stored: G=5, c=1, sizes 1, 2, 3", [STORED]), held_against(said, str(at), steps)]
 
 
-@measured_in(NAME, RandomSteps)
+@measured_in(NAME, RandomSteps, **_ANY_POOL)
 def measure_theorem(at: RandomSteps, seed: int) -> list[Finding]:
     """List optima under Definition 1: leximax ones, those of least squares, and, with s plentiful, all."""
     any_pool, plentiful = (at.steps(NAME, seed, plentiful=plenty) for plenty in (False, True))
@@ -262,8 +236,8 @@ def measure_theorem(at: RandomSteps, seed: int) -> list[Finding]:
     ]
 
 
-@measured_in(f"{NAME}-sharp", FewWorkers)
-def measure_plentiful(at: FewWorkers, seed: int) -> list[Finding]:
+@measured_in(f"{NAME}-sharp", RandomSteps, G=3, classes=2, spread=3, optima=5_000)
+def measure_plentiful(at: RandomSteps, seed: int) -> list[Finding]:
     """List all optima of random steps under Definition 1 whose largest size is plentiful, against the sharper bound."""
     steps = at.steps(f"{NAME}-sharp", seed, plentiful=True)
     return [held_against(gap_within(plentiful_bound, _meets(True), part="(ii) "), str(at), steps)]

@@ -82,26 +82,24 @@ class CaseSteps(Regime):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class LeximaxSteps(CaseSteps):
-    """What the tie-break alone was hoped to repair."""
-
-    case: str = "definition-1"
-    G: int = 4
-    s_max: int = 10
-    classes: int = 4
-    spread: int = 30
-    steps: int = 6_000
-
-
 @measured_in("lemma-2-printed", CaseSteps)
 def measure_printed(at: CaseSteps, seed: int) -> list[Finding]:
     """Look at the stored steps of a case, then at random ones until its assertion is denied; that one is shrunk."""
     return _measure(at, seed)
 
 
-@measured_in("lemma-2-leximax", LeximaxSteps, without=("case",))
-def measure_leximax(at: LeximaxSteps, seed: int) -> list[Finding]:
+@measured_in(
+    "lemma-2-leximax",
+    CaseSteps,
+    without=("case",),
+    case="definition-1",
+    G=4,
+    s_max=10,
+    classes=4,
+    spread=30,
+    steps=6_000,
+)
+def measure_leximax(at: CaseSteps, seed: int) -> list[Finding]:
     """As `measure_printed`, for what the tie-break alone was hoped to repair."""
     return _measure(at, seed)
 

@@ -40,18 +40,8 @@ _EXTRA = (1, 2, 3, 4, 6, 8)
 SIZE_SHARE = 0.03
 
 
-@dataclass(frozen=True, kw_only=True)
-class TailFleet(SteppedFleet):
-    """A fleet whose gaps before admission are counted."""
-
-    B: int = 512
-    p: float = 0.3
-    s_max: int = 8
-    steps: int = 3_000
-
-
-@measured_in("lemma-3", TailFleet)
-def measure_tail(at: TailFleet, seed: int) -> list[Finding]:
+@measured_in("lemma-3", SteppedFleet, B=512, p=0.3, s_max=8, steps=3_000)
+def measure_tail(at: SteppedFleet, seed: int) -> list[Finding]:
     """Count the steps whose gap before admission is beyond the threshold, for six values of Lambda."""
     run = run_replete(at.G, at.B, at.p, at.law, at.steps, None, seed, peak=at.peak)
     return tail_rows(f"{at}, {at.law.name}{at.raised}", run)

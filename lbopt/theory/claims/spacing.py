@@ -333,20 +333,10 @@ LOW, HIGH = 0.90, 1.15
 WALK_TOLERANCE, WALK_MOST_P = 0.02, 0.02
 
 
-@dataclass(frozen=True, kw_only=True)
-class DriftFleet(BatchedFleet):
-    """A fleet below the onset, with a replete pool of all sizes."""
-
-    G: int = 2
-    B: int = 128
-    p: float = 0.002
-    s_max: int = 300
-    pool: str = "all"
-    batches: int = 40
-
-
-@measured_in("leader-drift", DriftFleet, without=("pool", "peak"))
-def measure_leader_drift(at: DriftFleet, seed: int) -> list[Finding]:
+@measured_in(
+    "leader-drift", BatchedFleet, without=("pool", "peak"), G=2, B=128, p=0.002, s_max=300, pool="all", batches=40
+)
+def measure_leader_drift(at: BatchedFleet, seed: int) -> list[Finding]:
     """Run BF-IO exactly on a replete pool of all sizes."""
     G, B, p, s_max = at.G, at.B, at.p, at.s_max
     length = batch_steps(p)

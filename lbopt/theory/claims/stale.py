@@ -115,14 +115,6 @@ class LevelledFleet(OpenRegime):
         require(claim, self.period >= 2, "reports that are not of every step", f"period is {self.period}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class LargeFleet(OpenRegime):
-    """A fleet as large as the law of power of two choices asks for."""
-
-    G: int = 32
-    period: int = 4
-
-
 @measured_in("stale-floor", RuledFleet)
 def measure_floor(at: RuledFleet, seed: int) -> list[Finding]:
     """Hold a rule's imbalance against the floor of its sight."""
@@ -222,8 +214,8 @@ def measure_herd(at: OpenRegime, seed: int) -> list[Finding]:
     )
 
 
-@measured_in("stale-power-of-two", LargeFleet, without=("family",))
-def measure_choice(at: LargeFleet, seed: int) -> list[Finding]:
+@measured_in("stale-power-of-two", OpenRegime, without=("family",), G=32, period=4)
+def measure_choice(at: OpenRegime, seed: int) -> list[Finding]:
     """Send each arrival to the less loaded of two workers, by the last report."""
     growth = float(at.law.mean) * math.sqrt(at.arrivals * at.p)
     outside = ""

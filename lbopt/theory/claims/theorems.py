@@ -254,14 +254,7 @@ _FCFS_ERROR = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
-class FullPool(BatchedFleet):
-    """A fleet with a replete pool of all sizes, unless told otherwise."""
-
-    pool: str = "all"
-
-
-@dataclass(frozen=True, kw_only=True)
-class GrowingFleet(FullPool):
+class GrowingFleet(BatchedFleet):
     """A fleet whose requests grow together.
 
     Parameters
@@ -273,20 +266,20 @@ class GrowingFleet(FullPool):
     growth: str = "1"
 
 
-@measured_in("theorem-2", FullPool)
-def measure_theorem_2(at: FullPool, seed: int) -> list[Finding]:
+@measured_in("theorem-2", BatchedFleet, pool="all")
+def measure_theorem_2(at: BatchedFleet, seed: int) -> list[Finding]:
     """Run BF-IO exactly on a replete pool."""
     return _replete("theorem-2", at, LLM, "", seed)
 
 
-@measured_in("theorem-3", GrowingFleet)
+@measured_in("theorem-3", GrowingFleet, pool="all")
 def measure_theorem_3(at: GrowingFleet, seed: int) -> list[Finding]:
     """Run BF-IO exactly on a replete pool, under a constant or periodic growth."""
     growth = Growth.parse(at.growth)
     return _replete("theorem-3", at, growth, f", growth {'+'.join(map(str, growth.cycle))}", seed)
 
 
-def _replete(claim: str, at: FullPool, growth: Growth, grown: str, seed: int) -> list[Finding]:
+def _replete(claim: str, at: BatchedFleet, growth: Growth, grown: str, seed: int) -> list[Finding]:
     law, unit, cycle = at.law, growth.unit, len(growth.cycle)
     length = cycle * math.ceil(batch_steps(at.p) / cycle)  # whole cycles, so that no phase counts more
     steps = at.batches * length
@@ -350,7 +343,7 @@ def _replete(claim: str, at: FullPool, growth: Growth, grown: str, seed: int) ->
     return rows
 
 
-def _first_come(at: FullPool, law: PromptLaw, growth: Growth, exact: float, regime: str, seed: int) -> Finding:
+def _first_come(at: BatchedFleet, law: PromptLaw, growth: Growth, exact: float, regime: str, seed: int) -> Finding:
     """Return the row of FCFS's own imbalance, sampled, against what the other rows take for it."""
     own = int(np.random.SeedSequence([seed, 23]).generate_state(1)[0])
     sampled = mean_fcfs_imbalance(at.G, at.B, at.p, law, steps_for(at.G, at.p, _FCFS_ERROR), own, growth)
