@@ -31,10 +31,10 @@ from lbopt.solvers.conditions.decision import Decision
 from lbopt.solvers.elementary import elementary_bound, greedy_assignment
 from lbopt.solvers.engine import Answer, Knowledge, Question
 from lbopt.solvers.program_engine import too_wide
-from lbopt.solvers.registry import Capabilities
+from lbopt.solvers.registry import LEAF_LIMIT, Capabilities
 
-#: Leaves up to which "brute-force" is started, and up to which "exact" exhausts at once: mostly some milliseconds.
-LEAF_LIMIT, LEAVES = 5_000_000, 5_000
+#: Leaves up to which "exact" exhausts at once: mostly some milliseconds.
+LEAVES = 5_000
 
 #: Open workers and sizes of a plain problem, from which on there are more leaves for sure: 8! / 8 and more.
 MANY = 8

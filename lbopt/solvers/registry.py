@@ -6,6 +6,7 @@ Nothing is imported before an engine is created, so the table can be read withou
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -134,6 +135,9 @@ BACKENDS = {name: ENGINES[name] for name in ("brute-force", "cp-sat", "highs", "
 #: What a user can name besides: lbopt's own answers, its compiled searches alone, and the choice of a backend.
 OWN = ("exact", "search", "auto")
 
+#: Leaves up to which "brute-force" is started, and up to which "auto" exhausts at once: a fraction of a second.
+LEAF_LIMIT, AUTO_LEAVES = 5_000_000, 20_000
+
 #: The order in which "auto" looks for a solver where exhaustion takes too long.
 AUTO_ORDER = ("highs", "cp-sat", "pulp")
 
@@ -146,6 +150,33 @@ def create(name: str, question: Question) -> Engine:
     with preparing():  # the first import of a search loads the compiler: no solve pays for that
         module = import_module(home)
     return cast(Engine, getattr(module, known.engine)(known, question))
+
+
+def automatic(leaves: int | None, total: Callable[[], int]) -> str:
+    """Return the backend that "auto" takes.
+
+    It exhausts small problems and else takes the first whose claims can be used. Beyond all ranges it exhausts whatever
+    can be exhausted, as Python integers have no range, and else takes the solver with the widest one, which still finds
+    the best placements there.
+
+    Parameters
+    ----------
+    leaves
+        Of an exhaustion; None where there are too many choices after each other.
+    total
+        Returns `Program.total`; the program is written down only where it is asked, once.
+    """
+    if leaves is not None and leaves <= AUTO_LEAVES:
+        return "brute-force"
+    ready = [capabilities(name) for name in AUTO_ORDER if is_available(name)]
+    trusted = [one.name for one in ready if one.trusts(total())]
+    if trusted:
+        return trusted[0]
+    if leaves is not None and leaves <= LEAF_LIMIT:
+        return "brute-force"
+    if not ready:
+        return require("cp-sat").name  # the one whose claims reach furthest
+    return max(ready, key=lambda one: one.largest_safe_total or 0).name
 
 
 def compiled(solver: str) -> str:

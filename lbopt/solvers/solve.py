@@ -19,13 +19,10 @@ from lbopt.solvers.budget import Budget, Cancel, Progress
 from lbopt.solvers.checked import checked, unchecked
 from lbopt.solvers.conditions.front import solve_under_conditions
 from lbopt.solvers.engine import Engine, Knowledge, Question, join
-from lbopt.solvers.exhaustion import LEAF_LIMIT, leaf_estimate, too_deep
+from lbopt.solvers.exhaustion import leaf_estimate, too_deep
 from lbopt.solvers.program_engine import too_wide
-from lbopt.solvers.registry import AUTO_ORDER, OWN, OWN_SEARCHES, SMALL, capabilities, create, is_available, require
+from lbopt.solvers.registry import OWN, OWN_SEARCHES, SMALL, automatic, create
 from lbopt.solvers.result import Result
-
-#: "auto" exhausts problems of up to this many leaves: a fraction of a second.
-AUTO_LEAVES = 20_000
 
 
 def solve(
@@ -97,7 +94,7 @@ def solve(
     budget = Budget(time_limit, seed, effort=effort, target=target, gap=gap, cancel=cancel, callback=callback)
     question = checked_question(problem, solver, time_limit=time_limit, seed=seed, hint=hint, tie=tie)
     if problem.conditions is not None:
-        return solve_under_conditions(problem, solver, question.hint, budget, check=check)
+        return solve_under_conditions(question, solver, budget, check=check)
     known = Knowledge(problem=problem, assignment=question.hint)
     for engine in _engines(question, solver):
         if engine.breaks_ties or not known.closed:
@@ -140,23 +137,8 @@ def _engines(question: Question, solver: str) -> Iterator[Engine]:
 
 
 def _auto(question: Question) -> str:
-    """Return the backend that "auto" takes.
-
-    It exhausts small problems and else takes the first whose claims can be used. Beyond all ranges it exhausts whatever
-    can be exhausted, as Python integers have no range, and else takes the solver with the widest one, which still finds
-    the best placements there.
-    """
+    """Return the backend that "auto" takes."""
     if too_wide(question.problem):  # no solver is started
         return "brute-force"
-    leaves = LEAF_LIMIT + 1 if too_deep(question.numbers) else leaf_estimate(question.numbers)
-    if leaves <= AUTO_LEAVES:
-        return "brute-force"
-    ready = [capabilities(name) for name in AUTO_ORDER if is_available(name)]
-    trusted = [one.name for one in ready if one.trusts(question.program.total)]
-    if trusted:
-        return trusted[0]
-    if leaves <= LEAF_LIMIT:
-        return "brute-force"
-    if not ready:
-        return require("cp-sat").name  # the one whose claims reach furthest
-    return max(ready, key=lambda one: one.largest_safe_total or 0).name
+    leaves = None if too_deep(question.numbers) else leaf_estimate(question.numbers)
+    return automatic(leaves, lambda: question.program.total)

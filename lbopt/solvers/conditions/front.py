@@ -7,21 +7,17 @@ from functools import partial
 
 from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.model import StepProblem, check_assignment
-from lbopt.model.formulation import Program, formulate
-from lbopt.model.integers import IntArray
-from lbopt.model.paced_numbers import PacedNumbers, paced_numbers
+from lbopt.model.paced_numbers import PacedNumbers
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.checked import checked_outcome
 from lbopt.solvers.conditions.decision import Bound, Decision, Outcome
 from lbopt.solvers.conditions.explain import reason, without_reason
 from lbopt.solvers.conditions.greedy import elementary_bounds, greedy_decision
 from lbopt.solvers.conditions.stages import minimised
-from lbopt.solvers.exhaustion import LEAF_LIMIT, LEAVES, exhausted, leaf_estimate, refuse_leaves, too_deep
-from lbopt.solvers.registry import AUTO_ORDER, OWN, capabilities, is_available, require
+from lbopt.solvers.engine import Question
+from lbopt.solvers.exhaustion import LEAVES, exhausted, leaf_estimate, refuse_leaves, too_deep
+from lbopt.solvers.registry import AUTO_ORDER, OWN, automatic, is_available, require
 from lbopt.solvers.result import PROVED_BY, Result, Stage
-
-#: "auto" exhausts problems of up to this many leaves, as `lbopt.solvers.solve` does without conditions.
-AUTO_LEAVES = 20_000
 
 #: Requests up to which "exact" looks whether exhaustion is quick enough.
 _MOST_EXHAUSTED = 24
@@ -33,19 +29,15 @@ _FURTHER_LEAVES, _FURTHER_SECONDS = 1 << 19, 10.0
 MOST_LOADS = 1 << 24
 
 
-def solve_under_conditions(
-    problem: StepProblem, solver: str, hint: IntArray | None, budget: Budget, *, check: bool = True
-) -> Result:
+def solve_under_conditions(question: Question, solver: str, budget: Budget, *, check: bool = True) -> Result:
     """Return the best decision of a problem that has conditions, and what proves it.
 
     Parameters
     ----------
-    problem
-        The step problem.
+    question
+        The step problem, and a feasible assignment where one is known; the answer is never worse.
     solver
         As in `lbopt.solvers.solve.solve`.
-    hint
-        int64 (N,), a feasible assignment; the answer is never worse. None for none.
     budget
         Time, seed and what else ends a solve.
     check
@@ -58,24 +50,25 @@ def solve_under_conditions(
     InputError
         Where the problem is too large for "brute-force", or to be written down.
     """
+    problem = question.problem
     if problem.num_requests * problem.num_workers * (problem.horizon + 2) > MOST_LOADS:
         raise InputError(
             f"{problem.num_requests} requests on {problem.num_workers} workers over {problem.horizon + 1} steps are "
             f"too many under conditions: requests times workers times (steps + 1) may be at most {MOST_LOADS}"
         )
     searches = solver == "search" or (solver == "exact" and problem.num_requests > _MOST_EXHAUSTED)
-    outcome = _searched(problem, hint, budget) if searches else None
+    outcome = _searched(question, budget) if searches else None
     if outcome is not None and outcome.best is not None:
         if outcome.stop == "memory":
-            outcome = _taken_further(paced_numbers(problem), outcome, budget)
+            outcome = _taken_further(question, outcome, budget)
         return _result(problem, checked_outcome(problem, outcome, budget.limits, check=check), budget)
-    numbers = paced_numbers(problem)
+    numbers = question.numbers
     why_not = reason(numbers)
     if why_not is not None:
         raise InfeasibleDecisionError(why_not)
     refuted = outcome is not None and outcome.stop == "infeasible"
     if outcome is None or not refuted:
-        outcome = _answered(numbers, solver, hint, budget)
+        outcome = _answered(question, solver, budget)
     if outcome.stop == "infeasible":
         own = outcome.solver in ("exact", "brute-force")
         by = (
@@ -89,28 +82,33 @@ def solve_under_conditions(
     return _result(problem, checked_outcome(problem, outcome, budget.limits, check=check), budget)
 
 
-def _searched(problem: StepProblem, hint: IntArray | None, budget: Budget) -> Outcome | None:
+def _searched(question: Question, budget: Budget) -> Outcome | None:
     """Return what lbopt's own search finds; None where it does not take the problem."""
+    problem = question.problem
     if problem.horizon > 0:
         return None
     from lbopt.solvers.conditions.priced_proof import written_proof  # these import Numba
     from lbopt.solvers.conditions.priced_search import search_under_conditions
 
-    pausable = 0 if problem.conditions is None else problem.conditions.num_pausable
-    given = None if hint is None else Decision.of(problem, hint.tolist(), [False] * pausable)
-    answered = search_under_conditions(problem, given, budget)
+    answered = search_under_conditions(problem, _given(question), budget)
     if answered is None:
         return None
     return replace(answered.outcome, evidence=partial(written_proof, problem, answered))
 
 
-def _answered(numbers: PacedNumbers, solver: str, hint: IntArray | None, budget: Budget) -> Outcome:
-    problem = numbers.problem
-    best = greedy_decision(numbers)
-    if hint is not None:
-        given = Decision.of(problem, hint.tolist(), [False] * len(numbers.running))
-        if best is None or given.rank(problem) <= best.rank(problem):
-            best = given
+def _given(question: Question) -> Decision | None:
+    """Return the hint as a decision in which nothing pauses."""
+    conditions = question.problem.conditions
+    if question.hint is None or conditions is None:
+        return None
+    return Decision.of(question.problem, question.hint.tolist(), [False] * conditions.num_pausable)
+
+
+def _answered(question: Question, solver: str, budget: Budget) -> Outcome:
+    problem, numbers = question.problem, question.numbers
+    best, given = greedy_decision(numbers), _given(question)
+    if given is not None and (best is None or given.rank(problem) <= best.rank(problem)):
+        best = given
     outcome = Outcome(best=best, bounds=elementary_bounds(problem, best), stop="refused", solver="none")
     leaves = None if too_deep(numbers) else leaf_estimate(numbers)
     small = solver == "exact" and leaves is not None and leaves <= LEAVES
@@ -122,28 +120,24 @@ def _answered(numbers: PacedNumbers, solver: str, hint: IntArray | None, budget:
     if small:
         return _by_exhaustion(numbers, best, budget, "exact")
     if solver == "exact" and problem.num_requests <= _MOST_EXHAUSTED:
-        searched = _searched(problem, hint, budget)
+        searched = _searched(question, budget)
         if searched is not None and searched.best is not None:
-            return searched if searched.stop != "memory" else _taken_further(numbers, searched, budget)
+            return searched if searched.stop != "memory" else _taken_further(question, searched, budget)
         if searched is not None and searched.stop == "interrupted":
             return Outcome(best=best, bounds=outcome.bounds, stop="interrupted", solver="none")
     if best is not None and solver in OWN and budget.limits.reached(0) == "time":  # writing a program takes seconds
         return Outcome(best=best, bounds=outcome.bounds, stop="time", solver="none")
-    program = None
-    if solver in OWN:
-        name, program = _auto(numbers, leaves)
-    else:
-        name = require(solver).name
+    name = automatic(leaves, lambda: question.program.total) if solver in OWN else require(solver).name
     if name == "brute-force":
         refuse_leaves(numbers)
         return _by_exhaustion(numbers, best, budget, name)
     unheard = budget.limits.effort is not None or budget.limits.cancel is not None
     if solver in OWN and unheard and budget.time_limit is None:  # another solver hears a limit of time alone
         budget = Budget(_FURTHER_SECONDS, budget.seed)
-    return minimised(program or formulate(numbers.problem, numbers), name, best, budget)
+    return minimised(question.program, name, best, budget)
 
 
-def _taken_further(numbers: PacedNumbers, searched: Outcome, budget: Budget) -> Outcome:
+def _taken_further(question: Question, searched: Outcome, budget: Budget) -> Outcome:
     """Return what exhaustion or another solver makes of a problem whose search would have taken more memory.
 
     That is so where works are large and hardly any envelope is a load that a worker can have. Another solver knows
@@ -151,12 +145,12 @@ def _taken_further(numbers: PacedNumbers, searched: Outcome, budget: Budget) -> 
 
     Parameters
     ----------
-    numbers, searched
+    question, searched
         The problem, and what the search ended with: a decision, and bounds.
     budget
         Time, seed and what else ends a solve.
     """
-    limits, left = budget.limits, budget.remaining()
+    numbers, limits, left = question.numbers, budget.limits, budget.remaining()
     leaves = None if too_deep(numbers) else leaf_estimate(numbers)
     seconds = _FURTHER_SECONDS if left is None else left
     unheard = limits.effort is not None or limits.cancel is not None
@@ -165,9 +159,8 @@ def _taken_further(numbers: PacedNumbers, searched: Outcome, budget: Budget) -> 
     elif unheard or seconds <= 0 or not any(map(is_available, AUTO_ORDER)):
         other = replace(searched, bounds=elementary_bounds(numbers.problem, searched.best))
     else:
-        name, program = _auto(numbers, leaves)
-        program = program or formulate(numbers.problem, numbers)
-        other = minimised(program, name, searched.best, Budget(seconds, budget.seed))
+        name = automatic(leaves, lambda: question.program.total)
+        other = minimised(question.program, name, searched.best, Budget(seconds, budget.seed))
         if left is None and other.stop == "time":
             other = replace(other, stop=searched.stop)
     return _joined(numbers.problem, searched, other)
@@ -217,26 +210,6 @@ def _by_exhaustion(numbers: PacedNumbers, best: Decision | None, budget: Budget,
             for floor, value in zip(bounds, rank, strict=True)
         )
     return Outcome(best=found, bounds=bounds, stop=stop, solver=solver)
-
-
-def _auto(numbers: PacedNumbers, leaves: int | None) -> tuple[str, Program | None]:
-    """Return the solver that "auto" takes, and the program where it was written down for that.
-
-    As for plain problems: what is small is exhausted; then comes the first solver whose claims can be used; beyond all
-    ranges what can be exhausted is, and else the solver with the widest range takes it.
-    """
-    if leaves is not None and leaves <= AUTO_LEAVES:
-        return "brute-force", None
-    program = formulate(numbers.problem, numbers)
-    ready = [capabilities(name) for name in AUTO_ORDER if is_available(name)]
-    trusted = [one.name for one in ready if one.trusts(program.total)]
-    if trusted:
-        return trusted[0], program
-    if leaves is not None and leaves <= LEAF_LIMIT:
-        return "brute-force", None
-    if not ready:
-        return require("cp-sat").name, program
-    return max(ready, key=lambda one: one.largest_safe_total or 0).name, program
 
 
 def _result(problem: StepProblem, outcome: Outcome, budget: Budget) -> Result:

@@ -237,7 +237,7 @@ def test_no_program_is_written_down_when_the_time_is_over(monkeypatch):
     def written(problem, numbers):
         raise AssertionError("a program was written down after the time limit")
 
-    monkeypatch.setattr("lbopt.solvers.conditions.front.formulate", written)
+    monkeypatch.setattr("lbopt.solvers.engine.formulate", written)
     rng = np.random.default_rng(15)
     problem = StepProblem.now(rng.integers(2**31, 2**32, 64), rng.integers(0, 7, 64), rng.integers(2**26, 2**30, 256))
     conditioned = problem.under(Conditions(waiting_cost=rng.integers(0, 2**30, 256), overdue_first=True))

@@ -11,9 +11,9 @@ from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers import is_available, solve, verify
 from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.workspace import fits_memory
-from lbopt.solvers.exhaustion import LEAF_LIMIT, leaf_estimate
+from lbopt.solvers.exhaustion import leaf_estimate
 from lbopt.solvers.program_engine import too_wide
-from lbopt.solvers.solve import AUTO_LEAVES
+from lbopt.solvers.registry import AUTO_LEAVES, LEAF_LIMIT
 
 #: Largest size of a request: sums over the window reach 2**62.
 TOP = 2**55
