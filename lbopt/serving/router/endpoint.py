@@ -8,6 +8,7 @@ it runs goes on meanwhile. So rests one that broke off a stream, longer each tim
 
 from __future__ import annotations
 
+from dataclasses import InitVar, dataclass, field
 from email.utils import parsedate_to_datetime
 
 from lbopt.serving.router.fleet_file import WorkerAddress
@@ -15,6 +16,7 @@ from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.state import Engine, Prefiller
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Endpoint:
     """One engine.
 
@@ -30,37 +32,22 @@ class Endpoint:
         Tokens that it can hold; None where that is not known.
     """
 
-    __slots__ = (
-        "address",
-        "breaker",
-        "drift_requests",
-        "drift_tokens",
-        "kv_capacity",
-        "last_heard",
-        "mirror",
-        "read_at",
-        "rest",
-        "retired",
-    )
+    address: WorkerAddress
+    mirror: Engine
+    options: InitVar[RouterOptions]
+    kv_capacity: int | None = None
+    breaker: Breaker = field(init=False)
+    rest: Rest = field(init=False)
+    last_heard: float = -1.0
+    read_at: float = -1.0
+    drift_requests: int = 0
+    drift_tokens: int | None = None
+    retired: bool = False  # an operator drains or removes it: an answer to a look at its health changes nothing
 
-    def __init__(
-        self,
-        address: WorkerAddress,
-        mirror: Engine,
-        options: RouterOptions,
-        kv_capacity: int | None = None,
-    ) -> None:
-        self.address = address
-        self.mirror = mirror
+    def __post_init__(self, options: RouterOptions) -> None:
         self.breaker = Breaker(options.failures)
         self.rest = Rest(options.retry_seconds, options.retry_cap)
-        self.kv_capacity = kv_capacity
-        self.last_heard = -1.0
-        self.read_at = -1.0
-        self.drift_requests = 0
-        self.drift_tokens: int | None = None
-        self.retired = False  # an operator drains or removes it: an answer to a look at its health changes nothing
-        mirror.payload = self
+        self.mirror.payload = self
 
     @property
     def called(self) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,7 @@ SAID = {
 }
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Job:
     """One request.
 
@@ -73,51 +75,29 @@ class Job:
         Whether it is a chat.
     """
 
-    __slots__ = (
-        "ask",
-        "begun",
-        "body",
-        "chat",
-        "deadline",
-        "extra",
-        "headers",
-        "heard_at",
-        "key",
-        "limit",
-        "path",
-        "placed",
-        "reason",
-        "retries",
-        "share",
-        "text",
-        "tracker",
-        "tried",
-        "write_began",
-    )
+    tracker: RequestTracker
+    ask: Ask
+    body: bytes
+    path: str
+    headers: dict[str, str]
+    chat: bool = field(kw_only=True)
+    key: str = ""
+    limit: float = 0.0
+    retries: int = 0
+    share: Share | None = None  # of the bytes that the router may hold; None where it holds none
+    begun: Any = None  # the answer to the client, once its first byte is on the way
+    text: list[str] = field(default_factory=list)  # what was generated, where an engine may ask for it again
+    extra: dict[str, Any] = field(default_factory=dict)  # fields that this hop adds
+    reason: Stop = Stop.LIMIT
+    deadline: asyncio.Timeout | None = None
+    write_began: float = 0.0
+    heard_at: float = 0.0  # when the engine was last heard, or the gateway; 0 = it is not waited for
+    tried: dict[Engine, float] = field(default_factory=dict)  # those that did not take it, and their Retry-After, s
+    placed: asyncio.Future[WorkerMirror] = field(init=False)
 
-    def __init__(
-        self, tracker: RequestTracker, ask: Ask, body: bytes, path: str, headers: dict[str, str], *, chat: bool
-    ) -> None:
-        self.tracker = tracker
-        self.ask = ask
-        self.body = body
-        self.path = path
-        self.headers = headers
-        self.chat = chat
-        self.key = ""
-        self.limit = 0.0
-        self.retries = 0
-        self.share: Share | None = None  # of the bytes that the router may hold; None where it holds none
-        self.begun: Any = None  # the answer to the client, once its first byte is on the way
-        self.text: list[str] = []  # what was generated, kept where an engine may ask for it again
-        self.extra: dict[str, Any] = {}  # fields that this hop adds
-        self.reason = Stop.LIMIT
-        self.deadline: asyncio.Timeout | None = None
-        self.write_began = 0.0
-        self.heard_at = 0.0  # when the engine was last heard, or the gateway; 0 = it is not waited for
-        self.tried: dict[Engine, float] = {}  # those that did not take it, and their Retry-After, s
-        self.placed: asyncio.Future[WorkerMirror] = asyncio.get_running_loop().create_future()
-        tracker.payload = self
+    def __post_init__(self) -> None:
+        self.renew()
+        self.tracker.payload = self
 
     def place(self, worker: WorkerMirror) -> None:
         """Tell the handler where the request goes."""

@@ -103,14 +103,11 @@ class Recollection:
         self._shares.clear()
 
 
-class Asked:
+class Asked(NamedTuple):
     """What a request says of its experts: its signature, and under which names it is remembered."""
 
-    __slots__ = ("names", "signature")
-
-    def __init__(self, signature: Signature | None, names: tuple[str, ...]) -> None:
-        self.signature = signature
-        self.names = names
+    signature: Signature | None
+    names: tuple[str, ...]
 
 
 class Signatures:

@@ -16,6 +16,7 @@ Source: BalanceRoute (arXiv 2605.06113), section 5 (`PrefillerBudget`).
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ class Health(StrEnum):
     DOWN = "down"  #: it has nothing, and gets nothing
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class WorkerMirror:
     """One worker: the books of what the router bound to it.
 
@@ -48,36 +50,19 @@ class WorkerMirror:
         The workers with which it meets at the barrier.
     """
 
-    __slots__ = (
-        "blocks_bound",
-        "bound",
-        "group",
-        "health",
-        "leaving",
-        "load",
-        "name",
-        "payload",
-        "prompts_bound",
-        "queue",
-        "queued_tokens",
-        "running",
-        "slots",
-    )
-
-    def __init__(self, name: str, slots: int, group: BarrierGroup) -> None:
-        self.name = name
-        self.slots = slots
-        self.group = group
-        self.health = Health.UP
-        self.leaving = False  # removed from the group as soon as it is empty
-        self.load = 0  # L_g, tokens
-        self.running: OrderedDict[int, RequestTracker] = OrderedDict()
-        self.queue: OrderedDict[int, RequestTracker] = OrderedDict()
-        self.queued_tokens = 0
-        self.bound = 0  # requests, running and queued
-        self.prompts_bound = 0  # their prompt tokens
-        self.blocks_bound = 0  # their prompts in blocks of 16 tokens
-        self.payload: Any = None  # how it is reached; nothing here reads it
+    name: str
+    slots: int
+    group: BarrierGroup
+    health: Health = Health.UP
+    leaving: bool = False  # removed from the group as soon as it is empty
+    load: int = 0  # L_g, tokens
+    running: OrderedDict[int, RequestTracker] = field(default_factory=OrderedDict)
+    queue: OrderedDict[int, RequestTracker] = field(default_factory=OrderedDict)
+    queued_tokens: int = 0
+    bound: int = 0  # requests, running and queued
+    prompts_bound: int = 0  # their prompt tokens
+    blocks_bound: int = 0  # their prompts in blocks of 16 tokens
+    payload: Any = None  # how it is reached; nothing here reads it
 
     @property
     def is_open(self) -> bool:
@@ -171,6 +156,7 @@ class WorkerMirror:
 DEFAULT_THRESHOLD = 0.9
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Prefiller:
     """One prefill instance.
 
@@ -183,28 +169,21 @@ class Prefiller:
     most
         Requests that may hold blocks there at once; None = any number.
     peers
-        The instances of its model, which it joins; None = it is alone.
+        The instances of its model, which it joins.
     """
 
-    __slots__ = ("blocks", "health", "holders", "most", "name", "payload", "peers", "share", "threshold")
+    name: str
+    threshold: float = DEFAULT_THRESHOLD
+    most: int | None = None
+    peers: list[Prefiller] = field(default_factory=list)
+    share: float = 1.0  # its metrics have not been read yet
+    health: Health = Health.UP
+    holders: dict[int, RequestTracker] = field(default_factory=dict)
+    blocks: int = 0
+    payload: Any = None  # how it is reached; nothing here reads it
 
-    def __init__(
-        self,
-        name: str,
-        threshold: float = DEFAULT_THRESHOLD,
-        most: int | None = None,
-        peers: list[Prefiller] | None = None,
-    ) -> None:
-        self.name = name
-        self.threshold = threshold
-        self.most = most
-        self.share = 1.0  # its metrics have not been read yet
-        self.health = Health.UP
-        self.peers = [] if peers is None else peers
+    def __post_init__(self) -> None:
         self.peers.append(self)
-        self.holders: dict[int, RequestTracker] = {}
-        self.blocks = 0
-        self.payload: Any = None  # how it is reached; nothing here reads it
 
     def read(self, share: float | None) -> None:
         """Take in the share of the cache in use, 0 to 1; None where it could not be read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ class Ending(StrEnum):
     FAILED = "failed"
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class RequestTracker:
     """A request between its arrival and its end.
 
@@ -44,68 +46,39 @@ class RequestTracker:
         The pool of its model.
     prompt
         s_i, prompt tokens.
-    at
+    arrived_at
         Time of arrival, s.
     draws
         Two uniform numbers for rules that draw.
     """
 
-    __slots__ = (
-        "arrived_at",
-        "attempt",
-        "blocks",
-        "dispatched_at",
-        "draws",
-        "ended_at",
-        "ending",
-        "estimated",
-        "first_at",
-        "generated",
-        "handoff",
-        "number",
-        "payload",
-        "pool",
-        "pooled_at",
-        "prefiller",
-        "produced",
-        "prompt",
-        "recomputations",
-        "revealed",
-        "signature",
-        "stage",
-        "started_step",
-        "ticket",
-        "worker",
-    )
+    number: int
+    pool: Pool
+    prompt: int
+    arrived_at: float
+    draws: tuple[float, float] = (0.0, 0.0)
+    estimated: bool = False
+    generated: int = 0  # a_i, tokens since the last start
+    produced: int = 0  # tokens in all, over recomputations
+    stage: Stage = Stage.ARRIVED
+    ending: Ending | None = None
+    worker: WorkerMirror | None = None
+    attempt: int = 0  # dispatches so far
+    recomputations: int = 0
+    ticket: int = -1  # place in the pool's order
+    revealed: list[int] = field(default_factory=list)  # step of each group of the pool when it joined the pool
+    started_step: int = 0
+    prefiller: Prefiller | None = None
+    blocks: int = 0
+    pooled_at: float = 0.0
+    dispatched_at: float = 0.0
+    first_at: float = 0.0
+    ended_at: float = 0.0
+    signature: Any = None  # what its prompt does to the experts, for a rule that goes by that
+    payload: Any = None  # of what drives the state; nothing here reads it
 
-    def __init__(
-        self, number: int, pool: Pool, prompt: int, at: float, draws: tuple[float, float] = (0.0, 0.0)
-    ) -> None:
-        self.number = number
-        self.pool = pool
-        self.prompt = prompt
-        self.estimated = False
-        self.generated = 0  # a_i, tokens since the last start
-        self.produced = 0  # tokens in all, over recomputations
-        self.draws = draws
-        self.stage = Stage.ARRIVED
-        self.ending: Ending | None = None
-        self.worker: WorkerMirror | None = None
-        self.attempt = 0  # dispatches so far
-        self.recomputations = 0
-        self.ticket = -1  # place in the pool's order
-        self.revealed: list[int] = []  # step of each group of the pool when it joined the pool
-        self.started_step = 0
-        self.prefiller: Prefiller | None = None
-        self.blocks = 0
-        self.arrived_at = at
-        self.pooled_at = at
-        self.dispatched_at = 0.0
-        self.first_at = 0.0
-        self.ended_at = 0.0
-        self.handoff: Any = None  # what the prefiller answered; nothing here reads it
-        self.signature: Any = None  # what its prompt does to the experts, for a rule that goes by that
-        self.payload: Any = None  # of what drives the state; nothing here reads it
+    def __post_init__(self) -> None:
+        self.pooled_at = self.arrived_at
 
     @property
     def size(self) -> int:
