@@ -18,7 +18,7 @@ from lbopt.kernels.arrays import Bools, Ints, Record, record
 from lbopt.kernels.prefill import codes
 from lbopt.kernels.prefill.batch import RULE, Batch
 from lbopt.model.integers import boolean_array, integer_array
-from lbopt.prefill.requests import MOST_TOKENS
+from lbopt.prefill.requests import MOST_TOKENS, checked_lengths, refuse_longer
 from lbopt.spec import options_of, unknown
 
 
@@ -204,12 +204,8 @@ def pbaa(
         Tokens of a unit in a pass, by which `whole` knows an empty unit.
     """
     room = _signed("headroom", headroom)
-    prompts = integer_array("length", length, ndim=(1,))
+    prompts = checked_lengths(length)
     D, n = room.size, prompts.size
-    if (prompts < 1).any():
-        raise InputError(f"length[{int(np.argmax(prompts < 1))}] is 0; expected prompts of at least 1 token")
-    if float(prompts.sum(dtype=np.float64)) >= MOST_TOKENS:
-        raise InputError(f"prompts have {prompts.sum(dtype=np.float64):.3g} tokens in all; expected below 2**50")
     if chunk is not None and not max(1, int(room.max())) <= chunk < MOST_TOKENS:
         raise InputError(
             f"chunk is {chunk} but a unit has headroom {room.max()}; expected at least that, and below 2**50"
@@ -231,12 +227,7 @@ def checked_hits(hits: Any, length: NDArray[np.int64], units: int) -> NDArray[np
             f"hits have shape {checked.shape}; expected {(length.size, units)}, a row for each request and a column "
             "for each unit"
         )
-    wrong = checked > length[:, None]
-    if wrong.any():
-        i, d = np.argwhere(wrong)[0]
-        raise InputError(
-            f"hits[{i}, {d}] is {checked[i, d]}, but the prompt has {length[i]} tokens; expected 0 to its length"
-        )
+    refuse_longer(checked, length)
     return checked
 
 

@@ -41,13 +41,9 @@ class PrefillRequests:
 
     def __post_init__(self) -> None:
         arrival = _checked_times(self.arrival)
-        length = integer_array("length", self.length, ndim=(1,))
+        length = checked_lengths(self.length)
         if length.shape != arrival.shape:
             raise InputError(f"there are {arrival.size} arrivals but {length.size} lengths; expected one for each")
-        if (length < 1).any():
-            raise InputError(f"length[{int(np.argmax(length < 1))}] is 0; expected prompts of at least 1 token")
-        if float(length.sum(dtype=np.float64)) >= MOST_TOKENS:
-            raise InputError(f"prompts have {length.sum(dtype=np.float64):.3g} tokens in all; expected below 2**50")
         object.__setattr__(self, "arrival", arrival)
         object.__setattr__(self, "length", length)
         if self.hits is not None:
@@ -127,10 +123,27 @@ def _checked_hits(values: Any, length: NDArray[np.int64]) -> NDArray[np.int64]:
         raise InputError(
             f"hits are of {hits.shape[0]} requests, but there are {length.size}; expected one row for each"
         )
-    wrong = (hits < 0) | (hits > length[:, None, None])
-    if wrong.any():
-        i, g, d = np.argwhere(wrong)[0]
-        raise InputError(
-            f"hits[{i}, {g}, {d}] is {hits[i, g, d]}, but the prompt has {length[i]} tokens; expected 0 to its length"
-        )
+    refuse_longer(hits, length)
     return hits
+
+
+def checked_lengths(values: Any, beside: float = 0.0, what: str = "prompts") -> NDArray[np.int64]:
+    """Return lengths of prompts, int64 (n,); with so many tokens `beside` them their sum is far from 2**63."""
+    length = integer_array("length", values, ndim=(1,))
+    if (length < 1).any():
+        raise InputError(f"length[{int(np.argmax(length < 1))}] is 0; expected prompts of at least 1 token")
+    total = float(length.sum(dtype=np.float64)) + beside
+    if total >= MOST_TOKENS:
+        raise InputError(f"{what} have {total:.3g} tokens in all; expected below 2**50")
+    return length
+
+
+def refuse_longer(hits: NDArray[np.int64], length: NDArray[np.int64]) -> None:
+    """Refuse cached tokens, a row for each request, that are not 0 to its length."""
+    wrong = (hits < 0) | (hits > length.reshape(-1, *[1] * (hits.ndim - 1)))
+    if wrong.any():
+        at = tuple(np.argwhere(wrong)[0].tolist())
+        raise InputError(
+            f"hits[{', '.join(map(str, at))}] is {hits[at]}, but the prompt has {length[at[0]]} tokens; expected 0 to "
+            "its length"
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,14 @@ from lbopt.exceptions import InputError
 from lbopt.kernels.prefill.codes import BACK_TO_BACK, WORK_CONSERVING
 from lbopt.prefill.allocations import Allocation, make_allocation
 from lbopt.prefill.policies import DispatchPolicy, make_prefill_policy
+from lbopt.prefill.ranges import REQUESTS, SECONDS, TOKENS, Range, refuse_others, refuse_outside
 from lbopt.spec import unknown
 
 #: Shorter passes would vanish in the rounding of the clock of a long run.
 SHORTEST_PASS = 1e-6
+
+
+_NO_NEGATIVE_TIME = Range("0 or more, as no pass takes negative time", unit=" s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +40,13 @@ class PassTime:
         source has no such term.
     """
 
-    base: float = 0.0943
-    per_token: float = 80.1e-6
-    per_longest: float = 0.0
-    per_mean: float = 0.0
+    base: Annotated[float, _NO_NEGATIVE_TIME] = 0.0943
+    per_token: Annotated[float, _NO_NEGATIVE_TIME] = 80.1e-6
+    per_longest: Annotated[float, _NO_NEGATIVE_TIME] = 0.0
+    per_mean: Annotated[float, _NO_NEGATIVE_TIME] = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("base", "per_token", "per_longest", "per_mean"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise InputError(f"pass time: {name} is {value} s; expected 0 or more, as no pass takes negative time")
+        refuse_outside(self, "pass time: ")
         if self.base < SHORTEST_PASS:
             raise InputError(f"pass time: base is {self.base} s; expected at least {SHORTEST_PASS} s")
 
@@ -106,16 +107,16 @@ class PrefillSetting:
     """
 
     num_instances: int
-    units_per_instance: int = 1
+    units_per_instance: Annotated[int, Range(f"1 to {MOST_UNITS}", low=1, high=MOST_UNITS)] = 1
     policy: DispatchPolicy | str = "pooled"
     allocation: str = "least-loaded"
     pass_time: PassTime = field(default_factory=PassTime)
-    chunk_tokens: int | None = None
-    requests_per_pass: int | None = None
-    latency: float = 0.0
+    chunk_tokens: Annotated[int | None, TOKENS] = None
+    requests_per_pass: Annotated[int | None, REQUESTS] = None
+    latency: Annotated[float, SECONDS] = 0.0
     engine: Literal["work-conserving", "back-to-back"] = "work-conserving"
     phases: str | tuple[float, ...] = "random"
-    queue_limit: int | None = None
+    queue_limit: Annotated[int | None, REQUESTS] = None
     topology: tuple[tuple[float, int], ...] = ()
 
     def __post_init__(self) -> None:
@@ -125,21 +126,13 @@ class PrefillSetting:
             raise InputError(f"there are {self.num_instances} instances; expected at least 1 to serve requests")
         if self.num_instances > MOST_INSTANCES:
             raise InputError(f"there are {self.num_instances} instances; expected at most {MOST_INSTANCES}")
-        if not 1 <= self.units_per_instance <= MOST_UNITS:
-            raise InputError(f"units_per_instance is {self.units_per_instance}; expected 1 to {MOST_UNITS}")
-        for name, what in (("chunk_tokens", "token"), ("requests_per_pass", "request"), ("queue_limit", "request")):
-            value = getattr(self, name)
-            if value is not None and not 1 <= value < 2**50:
-                raise InputError(f"{name} is {value}; expected at least 1 {what}, or None for no limit")
-        if not (math.isfinite(self.latency) and self.latency >= 0):
-            raise InputError(f"latency is {self.latency} s; expected 0 or more")
+        refuse_outside(self)
         if self.rule.chooses and self.dispatch.immediate:
             raise InputError(
                 f"allocation '{self.rule.name}' holds requests back, but policy '{self.dispatch.name}' binds them on "
                 "arrival; expected pooled or staggered"
             )
-        if self.engine not in ENGINES:
-            raise unknown("engine", self.engine, ENGINES)
+        refuse_others(engine=(self.engine, ENGINES))
         self._check_phases()
         self._check_topology()
 

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.model.integers import BoolArray, IntArray, boolean_array, integer_array
 from lbopt.prefill.allocations import checked_hits
-
-#: Loads and prompts in all, below which sums and headroom stay far from 2**63.
-MOST_TOKENS = 2**50
+from lbopt.prefill.requests import MOST_TOKENS, checked_lengths
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,14 +39,10 @@ class PrefillBatch:
     pending: BoolArray = None  # type: ignore[assignment]  # None on the way in, an array from then on
 
     def __post_init__(self) -> None:
-        load, length = (integer_array(name, getattr(self, name), ndim=(1,)) for name in ("load", "length"))
+        load = integer_array("load", self.load, ndim=(1,))
         if load.size == 0:
             raise InputError("load has no entries; expected one for each of at least 1 unit")
-        if (length < 1).any():
-            raise InputError(f"length[{int(np.argmax(length < 1))}] is 0; expected prompts of at least 1 token")
-        total = float(length.sum(dtype=np.float64) + load.sum(dtype=np.float64))
-        if total >= MOST_TOKENS:
-            raise InputError(f"loads and prompts have {total:.3g} tokens in all; expected below 2**50")
+        length = checked_lengths(self.length, float(load.sum(dtype=np.float64)), "loads and prompts")
         if not 1 <= self.chunk <= MOST_TOKENS:
             raise InputError(f"chunk is {self.chunk}; expected 1 to 2**50 tokens")
         given: Any = self.pending

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from lbopt.exceptions import InputError
+from lbopt.prefill.ranges import Range, refuse_outside
 from lbopt.prefill.setting import PassTime
 
 #: Missing batches that are named.
@@ -214,20 +214,15 @@ class Devices:
         s, until when each instance is busy with an empty pass at the start; empty = none is.
     """
 
-    chunk: int | None = None
-    capacity: int | None = None
-    units: int = 1
+    chunk: Annotated[int | None, Range("more than 0", above=True)] = None
+    capacity: Annotated[int | None, Range("more than 0", above=True)] = None
+    units: Annotated[int, Range("at least 1", low=1)] = 1
     pass_time: PassTime | Callable[[PassLoad], float] = field(default_factory=PassTime)
     engine: Literal["work-conserving", "back-to-back"] = "work-conserving"
     phases: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("chunk", "capacity"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InputError(f"{name} is {value}; expected more than 0")
-        if self.units < 1:
-            raise InputError(f"units is {self.units}; expected at least 1")
+        refuse_outside(self)
 
     def built(self, ordered: bool = True) -> Engine:
         """Return an instance that has nothing to do."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.prefill.ranges import PROBABILITY, SECONDS, Range, refuse_outside
 from lbopt.spec import unknown
 
 Kind = Literal["event", "batch", "answer"]
@@ -32,6 +33,10 @@ class Outage:
     def covers(self, instance: int, time: float) -> bool:
         """Return whether it concerns the instance at a time."""
         return self.instance == instance and self.start <= time < self.end
+
+
+#: Of timers that fire too early.
+_NOT_ALWAYS = Range("0 or more, and less than 1, or no timer would ever be on time", high=1, below=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +80,19 @@ class FaultPlan:
         s; after it nothing goes wrong by chance any more. Outages have ends of their own.
     """
 
-    lose: float = 0.0
-    lose_batch: float = 0.0
-    lose_answer: float = 0.0
-    duplicate: float = 0.0
-    delay: float = 0.0
-    longest_delay: float = 0.0
-    slow: float = 0.0
-    slow_factor: float = 1.0
-    outlier: float = 0.0
-    spurious: float = 0.0
-    early: float = 0.0
-    late: float = 0.0
-    timer_error: float = 0.0
+    lose: Annotated[float, PROBABILITY] = 0.0
+    lose_batch: Annotated[float, PROBABILITY] = 0.0
+    lose_answer: Annotated[float, PROBABILITY] = 0.0
+    duplicate: Annotated[float, PROBABILITY] = 0.0
+    delay: Annotated[float, PROBABILITY] = 0.0
+    longest_delay: Annotated[float, SECONDS] = 0.0
+    slow: Annotated[float, PROBABILITY] = 0.0
+    slow_factor: Annotated[float, Range("more than 0", above=True)] = 1.0
+    outlier: Annotated[float, PROBABILITY] = 0.0
+    spurious: Annotated[float, PROBABILITY] = 0.0
+    early: Annotated[float, _NOT_ALWAYS] = 0.0
+    late: Annotated[float, PROBABILITY] = 0.0
+    timer_error: Annotated[float, SECONDS] = 0.0
     mute: tuple[Outage, ...] = ()
     partitions: tuple[Outage, ...] = ()
     cut_loses: bool = False
@@ -95,24 +100,11 @@ class FaultPlan:
     restarts: tuple[Outage, ...] = ()
     lapses: tuple[Outage, ...] = ()
     clock: tuple[tuple[float, float], ...] = ()
-    detection: float = 1.0
+    detection: Annotated[float, SECONDS] = 1.0
     until: float = math.inf
 
     def __post_init__(self) -> None:
-        for name in ("lose", "lose_batch", "lose_answer", "duplicate", "delay", "slow", "outlier", "spurious", "late"):
-            value = getattr(self, name)
-            if not 0 <= value <= 1:
-                raise InputError(f"{name} is {value}; expected a probability, 0 to 1")
-        if not 0 <= self.early < 1:
-            raise InputError(
-                f"early is {self.early}; expected 0 or more, and less than 1, or no timer would ever be on time"
-            )
-        for name in ("longest_delay", "detection", "timer_error"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise InputError(f"{name} is {value} s; expected 0 or more")
-        if not (math.isfinite(self.slow_factor) and self.slow_factor > 0):
-            raise InputError(f"slow_factor is {self.slow_factor}; expected more than 0")
+        refuse_outside(self)
         if not all(math.isfinite(value) for step in self.clock for value in step):
             raise InputError(f"clock is {self.clock}; expected finite times and steps")
 
@@ -193,7 +185,7 @@ class FaultPlan:
 
 
 #: Faults that are numbers: chances, times in s, factors.
-NUMBERS = tuple(field.name for field in fields(FaultPlan) if field.type == "float")
+NUMBERS = tuple(field.name for field in fields(FaultPlan) if isinstance(field.default, float))
 #: Faults of an instance from one time to another, and the field that has them.
 OUTAGES = {
     "mute": "mute",

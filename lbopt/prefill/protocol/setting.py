@@ -23,11 +23,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from lbopt.exceptions import InputError
 from lbopt.prefill.allocations import Allocation, make_allocation
-from lbopt.spec import unknown
+from lbopt.prefill.ranges import REQUESTS, SECONDS, TOKENS, Range, refuse_others, refuse_outside
 
 TIMERS = ("spacing", "tick", "lattice", "none")
 TARGETS = ("skip", "ring", "free")
@@ -89,56 +89,46 @@ class ProtocolSetting:
     """
 
     num_instances: int
-    default_pass: float = 1.0
-    latency: float = 0.0
+    default_pass: Annotated[float, Range("more than 0", above=True, unit=" s")] = 1.0
+    latency: Annotated[float, SECONDS] = 0.0
     window: int = 8
     watchdog: float = 5.0
     timer: Literal["spacing", "tick", "lattice", "none"] = "spacing"
     idle_bypass: bool = False
-    batch_tokens: int | None = None
-    patience: int | None = None
-    spread: float = 100.0
-    remembered: int = 4096
-    latency_back: float | None = None
-    units: int = 1
-    chunk: int | None = None
-    requests_per_pass: int | None = None
+    batch_tokens: Annotated[int | None, Range("at least 1 token, or None for no limit", low=1)] = None
+    patience: Annotated[int | None, Range("0 or more, or None to refuse no request", unit=" dispatches")] = None
+    spread: Annotated[float, Range("more than 1", low=1, above=True)] = 100.0
+    remembered: Annotated[int, Range("0 or more", unit=" requests")] = 4096
+    latency_back: Annotated[float | None, Range("0 or more, or None for the same as there", unit=" s")] = None
+    units: Annotated[int, Range("at least 1", low=1)] = 1
+    chunk: Annotated[int | None, TOKENS] = None
+    requests_per_pass: Annotated[int | None, REQUESTS] = None
     allocation: str | None = None
     target: Literal["skip", "ring", "free"] = "skip"
     ready: Literal["ended", "free"] = "ended"
     pace: Literal["median", "mean"] = "median"
-    interval: float | None = None
+    interval: Annotated[float | None, Range("more than 0, or None for Algorithm 1", above=True, unit=" s")] = None
     engine: Literal["work-conserving", "back-to-back"] = "work-conserving"
     announced: bool = False
     dispatch: Literal["ready", "ahead"] = "ready"
     last_token: bool = False
-    margin: float = 2.0
-    spacing: float = 1.0
+    margin: Annotated[float, Range("0 to 100", high=100)] = 2.0
+    spacing: Annotated[float, Range("0 to 100", high=100)] = 1.0
 
     def __post_init__(self) -> None:
         if self.num_instances < 1:
             raise InputError(f"there are {self.num_instances} healthy instances; expected at least 1 to begin with")
-        if not (math.isfinite(self.default_pass) and self.default_pass > 0):
-            raise InputError(f"default_pass is {self.default_pass} s; expected more than 0")
-        if not (math.isfinite(self.latency) and self.latency >= 0):
-            raise InputError(f"latency is {self.latency} s; expected 0 or more")
-        self._check_units()
-        self._check_ahead()
+        refuse_outside(self)
+        refuse_others(timer=(self.timer, TIMERS), target=(self.target, TARGETS), dispatch=(self.dispatch, DISPATCHES))
+        self._check_allocation()
+        if self.dispatch == "ahead" and (self.requests_per_pass or self.engine == "back-to-back"):
+            raise InputError(
+                "dispatch is ahead, which reckons with passes of a chunk, and none without tokens; expected no "
+                "requests_per_pass and a work-conserving engine"
+            )
         if self.window < (3 if self.pace == "median" else 0):
             raise InputError(
                 f"window is {self.window}; expected at least 3 measured passes, so that one outlier is outvoted"
-            )
-        if not (math.isfinite(self.spread) and self.spread > 1):
-            raise InputError(f"spread is {self.spread}; expected more than 1")
-        if self.remembered < 0:
-            raise InputError(f"remembered is {self.remembered} requests; expected 0 or more")
-        if self.timer not in TIMERS:
-            raise unknown("timer", self.timer, TIMERS)
-        if self.batch_tokens is not None and self.batch_tokens < 1:
-            raise InputError(f"batch_tokens is {self.batch_tokens}; expected at least 1 token, or None for no limit")
-        if self.patience is not None and self.patience < 0:
-            raise InputError(
-                f"patience is {self.patience} dispatches; expected 0 or more, or None to refuse no request"
             )
         self._check_watchdog()
 
@@ -166,20 +156,7 @@ class ProtocolSetting:
         """Return how long an instance may be silent about a batch, s, if a typical pass takes `typical_pass` s."""
         return self.watchdog * typical_pass
 
-    def _check_units(self) -> None:
-        back, interval = self.latency_back, self.interval
-        if back is not None and not (math.isfinite(back) and back >= 0):
-            raise InputError(f"latency_back is {back} s; expected 0 or more, or None for the same as there")
-        if interval is not None and not (math.isfinite(interval) and interval > 0):
-            raise InputError(f"interval is {interval} s; expected more than 0, or None for Algorithm 1")
-        if self.units < 1:
-            raise InputError(f"units is {self.units}; expected at least 1")
-        for name, what in (("chunk", "token"), ("requests_per_pass", "request")):
-            value = getattr(self, name)
-            if value is not None and not 1 <= value < 2**50:
-                raise InputError(f"{name} is {value}; expected at least 1 {what}, or None for no limit")
-        if self.target not in TARGETS:
-            raise unknown("target", self.target, TARGETS)
+    def _check_allocation(self) -> None:
         if self.engine == "back-to-back" and not (self.announced and self.rule is not None):
             raise InputError(
                 "an engine that goes back-to-back runs from the start, and takes a batch when a pass ends; expected "
@@ -200,18 +177,6 @@ class ProtocolSetting:
             raise InputError(
                 f"timer {self.timer}, target {self.target} and ready {self.ready} are readings for an allocation; "
                 "expected one, such as pbaa"
-            )
-
-    def _check_ahead(self) -> None:
-        if self.dispatch not in DISPATCHES:
-            raise unknown("dispatch", self.dispatch, DISPATCHES)
-        for name, value in (("margin", self.margin), ("spacing", self.spacing)):
-            if not 0 <= value <= 100:
-                raise InputError(f"{name} is {value}; expected 0 to 100")
-        if self.dispatch == "ahead" and (self.requests_per_pass or self.engine == "back-to-back"):
-            raise InputError(
-                "dispatch is ahead, which reckons with passes of a chunk, and none without tokens; expected no "
-                "requests_per_pass and a work-conserving engine"
             )
 
     def _check_watchdog(self) -> None:
