@@ -12,8 +12,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints, Record, integers
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.leximax.even_loads import compared
-from lbopt.kernels.leximax.sorting import sort_alone
+from lbopt.kernels.leximax.even import compared, sort_alone
 
 #: How a search ends.
 DONE, OPEN = 1, 0

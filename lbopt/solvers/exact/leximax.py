@@ -3,7 +3,7 @@
 1. The least envelope M that keeps the optimal cost (`leximax_envelope`): the cost G M - (loads before) - T fixes the
    admitted tokens T with it. From here on every assignment of T tokens under M is optimal.
 2. Only workers with free slots vary, and the sum of their loads is fixed. Exchanges between two workers even an
-   assignment out (`lbopt.kernels.leximax.even_out`). Where it reaches the most even loads that the least and the
+   assignment out (`lbopt.kernels.leximax.even`). Where it reaches the most even loads that the least and the
    largest possible load of each worker allow, it is leximax.
 3. Else every pattern that an assignment with lesser loads could use is listed, and a depth-first search over the lists
    settles the question (`leximax_choice`) where that is quickly done.

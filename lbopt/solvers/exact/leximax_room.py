@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbopt.kernels.leximax.even_loads import compared, water
-from lbopt.kernels.leximax.even_out import even_out
+from lbopt.kernels.leximax.even import compared, even_out, water
 from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.state import EXACT, NONE, Step
 from lbopt.model.integers import IntArray

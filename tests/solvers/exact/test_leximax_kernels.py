@@ -7,10 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbopt.kernels.deadline import NEVER
-from lbopt.kernels.leximax.even_loads import compared, water
-from lbopt.kernels.leximax.even_out import even_out
-from lbopt.kernels.leximax.patterns import list_window
-from lbopt.kernels.leximax.sorting import sort_up
+from lbopt.kernels.leximax.even import compared, even_out, sort_up, water
+from lbopt.kernels.leximax.lists import list_window
 
 seeds = st.integers(0, 2**32 - 1)
 
