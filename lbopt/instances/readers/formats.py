@@ -58,15 +58,19 @@ class Format:
         times then fails with a message that says so.
     clock
         How arrivals are written; "auto" is seconds or date-times, as the first row says.
-    hashes
-        Field of the blocks of a prompt, of `BLOCK_TOKENS` each; None where the format has none.
+    signature
+        Fields of which an object has at least one where the format is JSON lines.
+    hashes, block_tokens
+        Field of the blocks of a prompt, None where the format has none; and tokens that each of them stands for.
     """
 
     title: str
     kind: Literal["CSV", "JSON lines", "JSON"]
     columns: Columns
     clock: Clock = "seconds"
+    signature: tuple[str, ...] = ()
     hashes: str | None = None
+    block_tokens: int = BLOCK_TOKENS
 
 
 TABLE = {
@@ -77,6 +81,7 @@ TABLE = {
         "JSON lines",
         Columns("input_length", "output_length", "timestamp"),
         "milliseconds",
+        signature=("timestamp", "input_length"),
         hashes="hash_ids",
     ),
     "lengths": Format("lengths JSON", "JSON", Columns("input_length", "output_length")),
@@ -120,13 +125,15 @@ def detect(data: bytes, source: str) -> str:
 
 
 def _detect_json(data: bytes) -> str:
-    """A complete object with a length on the first line is Mooncake; anything else is one document."""
+    """An object with a field of a signature on the first line is one of many; anything else is one document."""
     first = data.lstrip().split(b"\n", 1)[0][: 2**22]
     try:
-        record = parse(first)
-    except RowFault:
-        return "mooncake" if b'"data"' not in first and b'"input_length"' in first else "lengths"
-    return "lengths" if "data" in record or not ({"timestamp", "input_length"} & set(record)) else "mooncake"
+        fields = set(parse(first))
+    except RowFault:  # a line that is cut off may still show what it is
+        names = {"data", *(name for one in TABLE.values() for name in one.signature)}
+        fields = {name for name in names if f'"{name}"'.encode() in first}
+    of_lines = (name for name, one in TABLE.items() if one.kind == "JSON lines" and fields & set(one.signature))
+    return "lengths" if "data" in fields else next(of_lines, "lengths")
 
 
 def header_of(data: bytes, source: str) -> tuple[str, ...]:

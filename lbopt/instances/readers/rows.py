@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.files import csv_records, listed, shown, without_blank_end
-from lbopt.instances.readers.formats import BLOCK_TOKENS, Clock, Contents, Format, Layout, header_of, locate
+from lbopt.instances.readers.formats import Clock, Contents, Format, Layout, header_of, locate
 from lbopt.instances.readers.values import (
     BAD,
     DateColumn,
@@ -165,7 +165,7 @@ def by_row(
         output=np.array(output, dtype=np.int64),
         arrival=None if names.arrival is None or dates is not None else np.array(clock, dtype=np.float64),
         malformed=malformed,
-        prefixes=_prefixes(blocks, counts) if all_tell and prompt else None,
+        prefixes=_prefixes(blocks, counts, format.block_tokens) if all_tell and prompt else None,
     )
     return rows if dates is None else _dated(rows, dates, f"{names.arrival}", source, skip_malformed=skip_malformed)
 
@@ -256,9 +256,9 @@ def _hashes(value: Any) -> list[int] | None:
     return value if whole else None
 
 
-def _prefixes(blocks: array[int], counts: array[int]) -> RequestPrefixes:
+def _prefixes(blocks: array[int], counts: array[int], block_tokens: int) -> RequestPrefixes:
     first = np.concatenate([[0], np.cumsum(np.array(counts, dtype=np.int64))])
-    return RequestPrefixes(block_tokens=BLOCK_TOKENS, first=first, blocks=np.array(blocks, dtype=np.int64))
+    return RequestPrefixes(block_tokens=block_tokens, first=first, blocks=np.array(blocks, dtype=np.int64))
 
 
 def assemble(rows: Rows, *, source: str, name: str, format: str) -> Reading:
