@@ -16,7 +16,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from lbopt.exceptions import InfeasibleDecisionError, LbOptError
+from lbopt.exceptions import InfeasibleDecisionError, InputError, LbOptError
 from lbopt.model import check_assignment
 from lbopt.model.formulation import LinearProgram, Program
 from lbopt.model.integers import IntArray
@@ -130,10 +130,10 @@ def repaired(program: Program, values: Sequence[float]) -> list[int] | None:
 
 def placement(program: Program, values: Sequence[float] | None) -> IntArray | None:
     """Return the assignment of a solver's values, rounded and checked, or None where they give no feasible one."""
-    core = None if values is None else repaired(program, values)
-    if core is None:
+    if values is None or not all(map(isfinite, values)):
         return None
     try:
-        return check_assignment(program.problem, np.array(program.decode(core), dtype=np.int64))
-    except InfeasibleDecisionError:
+        workers = program.decode([round(value) for value in values[: program.num_core]])
+        return check_assignment(program.problem, np.array(workers, dtype=np.int64))
+    except (InputError, InfeasibleDecisionError):
         return None

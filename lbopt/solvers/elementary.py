@@ -16,27 +16,11 @@ from lbopt.model.floors import Floors
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.conditions.greedy import greedy_under_conditions
-from lbopt.solvers.engine import Answer, Knowledge, Question
-from lbopt.solvers.registry import Capabilities
+from lbopt.solvers.engine import Answer, Engine, Knowledge
 
 
-class Elementary:
-    """The engine that every solver but lbopt's own search starts from.
-
-    Parameters
-    ----------
-    capabilities
-        Its entry in the registry.
-    question
-        What is asked.
-    """
-
-    breaks_ties = True
-
-    def __init__(self, capabilities: Capabilities, question: Question) -> None:
-        self.name, self.solver = capabilities.name, capabilities.solver
-        self.question = question
-        self._answer: Answer | None = None
+class Elementary(Engine):
+    """The engine that every solver but lbopt's own search starts from."""
 
     def refusal(self) -> str | None:
         """Return None: every problem has a greedy placement and an elementary bound."""
@@ -58,15 +42,6 @@ class Elementary:
             tie=tie if only_one else "any",
             final=only_one or (tie == "any" and objective(problem, best) == bound),
         )
-
-    def answer(self) -> Answer:
-        """Return the greedy placement or the hint, and the elementary bound."""
-        assert self._answer is not None, "it ran"
-        return self._answer
-
-    def break_ties(self, known: Knowledge, budget: Budget) -> Knowledge:
-        """Return `known`: there are no ties without a choice, and else another engine breaks them."""
-        return known
 
 
 def greedy_assignment(problem: StepProblem) -> IntArray:

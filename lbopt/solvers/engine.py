@@ -7,10 +7,11 @@ engine knows then. `lbopt.solvers.registry` lists the engines; `lbopt.solvers.so
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from lbopt.model import StepProblem, objective
 from lbopt.model.formulation import Program, formulate
@@ -19,6 +20,9 @@ from lbopt.model.paced_numbers import PacedNumbers, paced_numbers
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.certificates import Certificate
 from lbopt.solvers.result import PROVED_BY
+
+if TYPE_CHECKING:
+    from lbopt.solvers.registry import Capabilities
 
 _LOG = logging.getLogger(__name__)
 
@@ -138,42 +142,49 @@ class Knowledge:
         return self.bound is not None and self.value == self.bound
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """One search on one question.
 
-    Attributes
+    Parameters
     ----------
-    name
-        Its name in `registry.ENGINES`.
-    solver
-        Its name in `Result.solver`.
-    breaks_ties
-        Whether `run` breaks ties too; else `break_ties` does, by stages (`lbopt.solvers.leximax`).
+    capabilities
+        Its entry in the registry: `name` there, and `solver` as `Result.solver` has it.
+    question
+        What is asked.
     """
 
-    name: str
-    solver: str
-    breaks_ties: bool
+    def __init__(self, capabilities: Capabilities, question: Question) -> None:
+        self.name, self.solver, self.breaks_ties = capabilities.name, capabilities.solver, capabilities.breaks_ties
+        self.capabilities, self.question = capabilities, question
+        self._answer = not_started("refused")
 
+    @abstractmethod
     def refusal(self) -> str | None:
         """Return why the engine cannot answer, a key of `REFUSALS`; None where it can.
 
         This is read from the kind and the size of the problem. An engine that meets too large a number during its run
         answers with the stop "refused".
         """
-        ...
 
+    @abstractmethod
     def run(self, known: Knowledge, budget: Budget) -> None:
         """Search within the budget. The answer is never worse than the assignment of `known`."""
-        ...
 
     def answer(self) -> Answer:
         """Return what the engine knows after the run."""
-        ...
+        return self._answer
 
     def break_ties(self, known: Knowledge, budget: Budget) -> Knowledge:
-        """Return `known` with its ties broken as far as that is possible after the run."""
-        ...
+        """Return `known` with its ties broken as far as that is possible after the run, which mostly has broken them.
+
+        Where `breaks_ties` is false stages do it (`lbopt.solvers.leximax`).
+        """
+        return known
+
+
+def not_started(stop: str) -> Answer:
+    """Return the answer of an engine that states nothing."""
+    return Answer(assignment=None, bound=None, proof=None, stop=stop)
 
 
 def join(known: Knowledge, engine: Engine, answer: Answer) -> Knowledge:

@@ -29,9 +29,9 @@ from lbopt.model.paced_numbers import PacedNumbers, Row
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.conditions.decision import Decision
 from lbopt.solvers.elementary import elementary_bound, greedy_assignment
-from lbopt.solvers.engine import Answer, Knowledge, Question
+from lbopt.solvers.engine import Answer, Engine, Knowledge, not_started
 from lbopt.solvers.program_engine import too_wide
-from lbopt.solvers.registry import LEAF_LIMIT, Capabilities
+from lbopt.solvers.registry import LEAF_LIMIT
 
 #: Leaves up to which "exact" exhausts at once: mostly some milliseconds.
 LEAVES = 5_000
@@ -300,23 +300,8 @@ def _modes(numbers: PacedNumbers, g: int) -> list[tuple[int, int, tuple[int, ...
     return [(sum(running[r].work for r in own), sum(running[r].cost for r in own), own) for own in sets]
 
 
-class Exhaustion:
-    """The engine: of "exact" for small problems, and "brute-force".
-
-    Parameters
-    ----------
-    capabilities
-        Its entry in the registry.
-    question
-        What is asked.
-    """
-
-    breaks_ties = True
-
-    def __init__(self, capabilities: Capabilities, question: Question) -> None:
-        self.name, self.solver = capabilities.name, capabilities.solver
-        self.question = question
-        self._answer: Answer | None = None
+class Exhaustion(Engine):
+    """The engine: of "exact" for small problems, and "brute-force"."""
 
     def refusal(self) -> str | None:
         """Return why the problem is not exhausted, a key of `REFUSALS`; None where it is."""
@@ -336,7 +321,7 @@ class Exhaustion:
     def run(self, known: Knowledge, budget: Budget) -> None:
         """Exhaust, from the hint or a greedy placement; where the time is over, the bound is the elementary one."""
         if self.refusal() == "memory":
-            self._answer = Answer(assignment=None, bound=None, proof=None, stop="memory")
+            self._answer = not_started("memory")
             return
         problem, tie = self.question.problem, self.question.tie
         given, floor = known.assignment, elementary_bound(problem)
@@ -358,15 +343,6 @@ class Exhaustion:
             stop=stop,
             tie=tie if stop == "done" else "any",
         )
-
-    def answer(self) -> Answer:
-        """Return the optimum."""
-        assert self._answer is not None, "it ran"
-        return self._answer
-
-    def break_ties(self, known: Knowledge, budget: Budget) -> Knowledge:
-        """Return `known`: the run has broken ties."""
-        return known
 
 
 def refuse_leaves(numbers: PacedNumbers) -> None:

@@ -14,9 +14,9 @@ import numpy as np
 from lbopt.model import StepProblem
 from lbopt.solvers.backend import Task, load, placement, rounded_up
 from lbopt.solvers.budget import Budget
-from lbopt.solvers.engine import Answer, Knowledge, Question
+from lbopt.solvers.engine import Answer, Engine, Knowledge, not_started
 from lbopt.solvers.leximax import break_ties
-from lbopt.solvers.registry import Capabilities, is_available
+from lbopt.solvers.registry import is_available
 
 #: Coefficients of loads up to which a program is written down: some 3 GB as Python integers.
 MOST_COEFFICIENTS = 1 << 24
@@ -33,23 +33,8 @@ def too_wide(problem: StepProblem) -> bool:
     return len(np.unique(problem.work, axis=0)) * each > MOST_COEFFICIENTS
 
 
-class ProgramEngine:
-    """A solver on the integer program of a question.
-
-    Parameters
-    ----------
-    capabilities
-        The entry of the solver in the registry.
-    question
-        What is asked.
-    """
-
-    def __init__(self, capabilities: Capabilities, question: Question) -> None:
-        self.name, self.solver = capabilities.name, capabilities.solver
-        self.breaks_ties = capabilities.breaks_ties
-        self.question = question
-        self._capabilities = capabilities
-        self._answer = _not_started("refused")
+class ProgramEngine(Engine):
+    """A solver on the integer program of a question."""
 
     def refusal(self) -> str | None:
         """Return why the solver cannot answer, a key of `REFUSALS`; None where it can."""
@@ -59,18 +44,18 @@ class ProgramEngine:
             return "package"
         if too_wide(self.question.problem):
             return "memory"
-        largest = self._capabilities.largest_total
+        largest = self.capabilities.largest_total
         return "numbers" if largest is not None and self.question.program.total > largest else None
 
     def run(self, known: Knowledge, budget: Budget) -> None:
         """Start the solver from the assignment of `known`."""
         left = budget.remaining()
         if left is not None and left <= 0:
-            self._answer = _not_started("time")
+            self._answer = not_started("time")
             return
         refusal = self.refusal()
         if refusal in _STOPS:
-            self._answer = _not_started(_STOPS[refusal])
+            self._answer = not_started(_STOPS[refusal])
             return
         program = self.question.program
         assert known.assignment is not None, "elementary reasoning comes first"
@@ -85,14 +70,10 @@ class ProgramEngine:
             stop="failed" if raw.stop == "infeasible" else raw.stop,  # every plain problem has a solution
             tie=raw.tie,
             claimed=True,
-            trusted=self._capabilities.trusts(program.total),
+            trusted=self.capabilities.trusts(program.total),
             broken=raw.values is not None and found is None,
             as_written=(raw.native_status, raw.bound),
         )
-
-    def answer(self) -> Answer:
-        """Return what the solver said, rounded."""
-        return self._answer
 
     def break_ties(self, known: Knowledge, budget: Budget) -> Knowledge:
         """Break ties among optima by stages; they add up loads in tokens, so these have to be in the safe range too."""
@@ -100,7 +81,7 @@ class ProgramEngine:
             return known
         program, problem = self.question.program, self.question.problem
         tokens = program.scale * program.total + problem.num_workers * sum(program.shift)
-        if not self._capabilities.trusts(tokens):
+        if not self.capabilities.trusts(tokens):
             return known
         assert known.assignment is not None, "it is closed"
         start = program.encode(known.assignment.tolist())
@@ -112,7 +93,3 @@ class ProgramEngine:
             reason="interrupted" if ending == "interrupted" else known.reason,
             tie="leximax" if ending == "done" else "any",
         )
-
-
-def _not_started(stop: str) -> Answer:
-    return Answer(assignment=None, bound=None, proof=None, stop=stop)

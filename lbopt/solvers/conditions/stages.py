@@ -12,14 +12,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from math import isfinite
 
-import numpy as np
-
-from lbopt.exceptions import InfeasibleDecisionError, InputError
-from lbopt.model import check_assignment
 from lbopt.model.formulation import Program
-from lbopt.solvers.backend import RawAnswer, Task, load, rounded_up
+from lbopt.solvers.backend import RawAnswer, Task, load, placement, rounded_up
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.conditions.decision import Bound, Decision, Outcome
 from lbopt.solvers.conditions.greedy import elementary_bounds
@@ -122,21 +117,8 @@ class _Run:
 
 
 def decoded(program: Program, values: Sequence[float] | None) -> Decision | None:
-    """Return the decision of a solver's values, rounded and checked; None where they give no feasible one.
-
-    Parameters
-    ----------
-    program
-        The integer program.
-    values
-        Of all columns; None for none.
-    """
-    if values is None or not all(map(isfinite, values)):
+    """Return the decision of a solver's values, rounded and checked; None where they give no feasible one."""
+    workers = placement(program, values)
+    if workers is None or values is None:
         return None
-    try:
-        whole = [round(value) for value in values]
-        workers, pauses = program.decode(whole), program.paused(whole)
-        check_assignment(program.problem, np.array(workers, dtype=np.int64))
-    except (InputError, InfeasibleDecisionError):
-        return None
-    return Decision.of(program.problem, workers, pauses)
+    return Decision.of(program.problem, workers.tolist(), program.paused([round(value) for value in values]))
