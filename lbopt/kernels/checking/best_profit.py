@@ -4,11 +4,31 @@ A set of requests is written with its classes descending, so that every set has 
 requests are found at once: for each class the partner of most profit below it is looked up in prefix maxima.
 """
 
+from typing import NamedTuple
+
 from lbopt.kernels.arrays import Ints
+from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
 
 #: Stands for "no set fits"; below every profit, and far enough from the end of the integers to be added to.
 NOTHING = -(1 << 61)
+
+
+@by_reference
+class Priced(NamedTuple):
+    """Classes under prices, and what follows from both."""
+
+    v: Ints  # (K,) sizes, ascending
+    n: Ints  # (K,) requests
+    forced: Ints  # (K,) 1 for those that must be admitted
+    profit: Ints  # (K,) of one request
+    top: Ints  # (K,) class of most profit up to each class
+    lightest: Ints  # (Q + 1,) least totals of 0, 1, 2, ... sizes
+    caps: Ints  # (Q + 1,) largest totals of profits
+    dues: Ints  # (Q + 1,) least totals of prices
+    path: Ints  # (3, Q + 1) scratch
+    steps: Ints  # (1,) steps that are left
+    scale: int  # units of a price in a token
 
 
 @kernel
@@ -25,16 +45,9 @@ def last_within(v: Ints, room: int) -> int:
 
 
 @kernel
-def best_pair(v: Ints, n: Ints, profit: Ints, top: Ints, room: int, last: int, taken: int) -> int:
-    """Return the most profit of two requests of classes up to `last`, of which `taken` copies are gone.
-
-    Parameters
-    ----------
-    v, n, profit, top
-        int64 (K,): sizes, ascending; copies; profits; the class of most profit up to each class.
-    room, last, taken
-        Tokens; the largest class allowed; copies of it that are used.
-    """
+def best_pair(c: Priced, room: int, last: int, taken: int) -> int:
+    """Return the most profit of two requests of classes up to `last`, of which `taken` copies are gone."""
+    v, n, profit, top = c.v, c.n, c.profit, c.top
     best = NOTHING
     second = min(last_within(v, room - v[0]), last)
     partner = -1
@@ -51,39 +64,13 @@ def best_pair(v: Ints, n: Ints, profit: Ints, top: Ints, room: int, last: int, t
 
 
 @kernel
-def exceeds(
-    v: Ints,
-    n: Ints,
-    profit: Ints,
-    top: Ints,
-    lightest: Ints,
-    caps: Ints,
-    dues: Ints,
-    scale: int,
-    slots: int,
-    room: int,
-    known: int,
-    path: Ints,
-    steps: Ints,
-) -> int:
+def exceeds(c: Priced, slots: int, room: int, known: int) -> int:
     """Return the most profit of `slots` requests in `room` if it is above `known`, else `known`.
 
     Where `steps` ends, what is returned is a number above the most profit all the same: that of a relaxation.
-
-    Parameters
-    ----------
-    v, n, profit, top
-        As in `best_pair`.
-    lightest, caps, dues
-        int64 (Q + 1,): of so many requests, the least total size, the largest total profit, the least total price.
-    scale, slots, room, known
-        Units of profit in a token; requests; tokens; a profit.
-    path
-        int64 (3, Q + 1), scratch: class, room left and profit at each depth.
-    steps
-        int64 (1,): steps that are left, which falls.
     """
-    kind, rooms, value = path[0], path[1], path[2]
+    v, n, profit, top, lightest, caps, dues = c.v, c.n, c.profit, c.top, c.lightest, c.caps, c.dues
+    scale, steps, kind, rooms, value = c.scale, c.steps, c.path[0], c.path[1], c.path[2]
     if slots == 1:
         k = last_within(v, room)
         return max(known, profit[top[k]]) if k >= 0 else known
@@ -101,7 +88,7 @@ def exceeds(
             same = 0
             for d in range(depth):
                 same += kind[d] == end
-            pair = best_pair(v, n, profit, top, rooms[depth], end, same)
+            pair = best_pair(c, rooms[depth], end, same)
             steps[0] -= end // 16
             if pair > NOTHING:
                 best = max(best, value[depth] + pair)

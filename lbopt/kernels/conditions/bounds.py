@@ -8,8 +8,6 @@ Prices are rounded to integers, so the right side is exact for any prices. After
 worker are those that contain what is placed on it, and no more of a class than it may take.
 """
 
-import numpy as np
-
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.pattern import best_pattern
@@ -19,31 +17,17 @@ from lbopt.kernels.deadline import used_up
 
 @kernel
 def worker_best(
-    step: Step, s: Search, w: int, M: int, extra: int, avail: Ints, price: Ints, least: int, out: Ints, out_mode: Ints
+    step: Step, s: Search, w: int, M: int, extra: int, avail: Ints, price: Ints, least: int
 ) -> tuple[int, int]:
-    """Return what no profit of worker w exceeds at envelope M, and that of the pattern written to out[w, :slots[w]].
+    """Return what no profit of worker w exceeds at envelope M, and that of the pattern written to s.pattern[w].
 
     The second is NONE where nothing of more profit than `least` was found; the first may then be less than `least`.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, whose scratch changes in place.
-    w, M
-        Worker; envelope.
-    extra
-        Class one of which it takes besides what is placed on it; -1 for none.
-    avail, price
-        int64 (K,): requests that there are, without those placed and `extra`; prices.
-    least
-        Profit that is known already; NONE for none.
-    out, out_mode
-        int64 (W, Q) and (W,): pattern and mode, written where one is found.
+    `extra` is a class one of which it takes besides what is placed on it, -1 for none; `avail` are the requests that
+    there are, without those placed and `extra`. The mode is written to s.mode[w].
     """
-    path, scale = s.path, step.scale
+    path, scale, rooms = s.path, step.scale, s.rooms
     placed = path.placed[w]
     own, used, q = path.worth[w] * scale, path.used[w], step.slots[w] - placed
-    rooms = np.empty(2, dtype=np.int64)
     for r in range(2):
         rooms[r] = step.room[r, w] - path.held[r, w]
     for i in range(placed):
@@ -63,22 +47,22 @@ def worker_best(
             continue
         base = own + step.mode_value[mode] * scale
         known = max(found, least)
-        top, profit = best_pattern(step, s, w, q, margin, rooms, avail, price, known - base if known > NONE else NONE)
+        top, profit = best_pattern(step, s, w, q, margin, avail, price, known - base if known > NONE else NONE)
         if top > NONE:
             bound = max(bound, base + top)
         if profit > NONE and base + profit > known:
             found = base + profit
             c = 0
             for i in range(placed):
-                out[w, c] = path.taken[w, i]
+                s.pattern[w, c] = path.taken[w, i]
                 c += 1
             if extra >= 0:
-                out[w, c] = extra
+                s.pattern[w, c] = extra
                 c += 1
             for i in range(q):
-                out[w, c] = s.chosen[i]
+                s.pattern[w, c] = s.chosen[i]
                 c += 1
-            out_mode[w] = mode
+            s.mode[w] = mode
     return bound, found
 
 
@@ -90,15 +74,6 @@ def evaluate(step: Step, s: Search, M: int, price: Ints) -> int:
 
     Leaves the best patterns in s.pattern and s.mode, what no profit exceeds in s.bound, and the best profits known in
     s.value. Patterns of no more profit than s.least are not looked for: their rows begin with -2.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, which changes in place.
-    M
-        Envelope.
-    price
-        int64 (K,): prices.
     """
     total, pattern = 0, s.pattern
     for k in range(price.size):
@@ -107,7 +82,7 @@ def evaluate(step: Step, s: Search, M: int, price: Ints) -> int:
         if used_up(s.known):
             return NO_BOUND
         least = s.least[w]
-        bound, found = worker_best(step, s, w, M, -1, s.path.left, price, least, s.pattern, s.mode)
+        bound, found = worker_best(step, s, w, M, -1, s.path.left, price, least)
         bound = max(bound, least)
         if found == NONE:
             pattern[w, 0] = -2
@@ -131,15 +106,7 @@ def clear_path(step: Step, path: Path) -> None:
 
 @kernel
 def place(step: Step, path: Path, k: int, w: int) -> None:
-    """Place one of class k on worker w.
-
-    Parameters
-    ----------
-    step, path
-        The decision, and the path, which changes in place.
-    k, w
-        Class, worker.
-    """
+    """Place one of class k on worker w."""
     path.taken[w, path.placed[w]] = k
     path.placed[w] += 1
     path.used[w] += step.work[w, k]
@@ -151,15 +118,7 @@ def place(step: Step, path: Path, k: int, w: int) -> None:
 
 @kernel
 def lift(step: Step, path: Path, k: int, w: int) -> None:
-    """Undo `place`; the placement undone is the last one on worker w.
-
-    Parameters
-    ----------
-    step, path
-        The decision, and the path, which changes in place.
-    k, w
-        Class, worker.
-    """
+    """Undo `place`; the placement undone is the last one on worker w."""
     path.left[k] += 1
     path.placed[w] -= 1
     path.used[w] -= step.work[w, k]

@@ -31,17 +31,6 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
     Starts from s.price. Leaves the prices of the best bound in s.best_price, what no profit exceeds at these in
     s.best_bound, and offers the decisions that it fills.
     Returns the bound; NONE where nothing fits.
-
-    Parameters
-    ----------
-    step, s, m
-        The decision, the search and the master program, which change in place.
-    M, need
-        Envelope; value below which nothing is of interest.
-    rounds, filling
-        Most rounds; after how many of them a decision is filled, 0 for never.
-    again
-        Whether the restricted program is solved first, as the prices in use are known not to suffice.
     """
     W, scale, known, pattern = step.slots.size, step.scale, s.known, s.pattern
     _get_ready(step, s, m)
@@ -138,17 +127,7 @@ def _loose(step: Step, s: Search) -> int:
 
 @kernel
 def _add_pattern(step: Step, s: Search, m: Master, w: int, pattern: Ints, mode: int, gaining: bool) -> int:
-    """Add a pattern of worker w as a column; return whether it was.
-
-    Parameters
-    ----------
-    step, s, m
-        The decision, the search and the master program, which changes in place.
-    w, pattern, mode
-        Worker; int64 (W, Q), its row is added; its mode.
-    gaining
-        Whether it has to gain something at the prices of the master program.
-    """
+    """Add a pattern of worker w as a column; return whether it was."""
     q = step.slots[w]
     load, value = -step.mode_cut[mode], step.mode_value[mode]
     gain = 0.0
@@ -169,15 +148,7 @@ def _add_pattern(step: Step, s: Search, m: Master, w: int, pattern: Ints, mode: 
 
 @kernel
 def _value_columns(step: Step, s: Search, m: Master, M: int) -> None:
-    """Give columns that fit envelope M and the path their worth, and the others a penalty.
-
-    Parameters
-    ----------
-    step, s, m
-        The decision, the search, and the master program, which changes in place.
-    M
-        Envelope.
-    """
+    """Give columns that fit envelope M and the path their worth, and the others a penalty."""
     path, W, penalty = s.path, step.slots.size, -float(step.penalty)
     book(s, m.counts.columns * s.leaf.shape[1])
     for j in range(W, m.counts.columns):

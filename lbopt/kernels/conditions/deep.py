@@ -23,19 +23,7 @@ _STEP, _LOOK = 32, 4096
 
 @kernel
 def search_deep(s: Search, count: int, q: int, offset: int, bound: int, best: int, found: int) -> tuple[int, int]:
-    """Return bound and profit of q candidates, by depth-first search in the order s.order.
-
-    Parameters
-    ----------
-    s
-        The search, whose scratch changes in place.
-    count, q
-        Candidates listed; requests to take.
-    offset, bound
-        What the multipliers charge for the limits; the bound at the root.
-    best, found
-        Profit that is known already; that of s.chosen, NONE for none.
-    """
+    """Return bound and profit of q candidates, by depth-first search in the order s.order."""
     stack, repeats, start, sums = s.stack, s.repeats, s.start, s.sums
     profit, reduced, order, number, weights = s.profit, s.reduced, s.order, s.number, s.weights
     d, steps, look, tops = 0, 0, _LOOK, s.tops
@@ -103,15 +91,7 @@ def search_deep(s: Search, count: int, q: int, offset: int, bound: int, best: in
 
 @kernel
 def _fill_tops(s: Search, count: int, q: int, r: int) -> int:
-    """Write the most profit of one request by what it takes of limit r; return the grain, 0 where r never binds.
-
-    Parameters
-    ----------
-    s
-        The search, whose scratch changes in place.
-    count, q, r
-        Candidates listed, requests to take, limit.
-    """
+    """Write the most profit of one request by what it takes of limit r; return the grain, 0 where r never binds."""
     tops, weights, profit = s.tops[r], s.weights[r], s.profit
     heaviest = 0
     for c in range(count):

@@ -19,15 +19,7 @@ _WHOLE, _ROUNDS = 0.9, 12
 
 @kernel
 def dive(step: Step, s: Search, m: Master, first: int, M: int) -> None:
-    """Look for a decision within envelope M that is better than the best one; the master program is that of M.
-
-    Parameters
-    ----------
-    step, s, m
-        The decision, the search and the master program, which change in place.
-    first, M
-        Range of envelopes.
-    """
+    """Look for a decision within envelope M that is better than the best one; the master program is that of M."""
     known, path = s.known, s.path
     clear_path(step, path)
     for _ in range(step.slots.size):
@@ -57,15 +49,7 @@ def dive(step: Step, s: Search, m: Master, first: int, M: int) -> None:
 
 @kernel
 def _fix(step: Step, s: Search, m: Master, j: int) -> None:
-    """Place the requests of column j on its worker, unless some are gone.
-
-    Parameters
-    ----------
-    step, s, m
-        The decision, the search, whose path changes in place, and the master program.
-    j
-        Column.
-    """
+    """Place the requests of column j on its worker, unless some are gone."""
     w, q = m.owner[j], step.slots[m.owner[j]]
     for i in range(q):
         if s.path.left[m.items[j, i]] <= 0:

@@ -46,15 +46,7 @@ CLOSED = 1 << 61
 
 @kernel
 def advance(step: Step, s: Search, m: Master, nodes: int, most: int) -> int:
-    """Go on with the search until it is proved, or the work has reached `most`; return PROVED, OPEN or FULL.
-
-    Parameters
-    ----------
-    step, s, m
-        The decision, the search and the master program, which change in place.
-    nodes, most
-        Nodes of a tree between two looks at the work; the work after which to stop.
-    """
+    """Go on with the search until it is proved, or the work has reached `most`; return PROVED, OPEN or FULL."""
     known, ranges = s.known, s.ranges
     while True:
         if known.range >= 0:
@@ -97,17 +89,7 @@ def advance(step: Step, s: Search, m: Master, nodes: int, most: int) -> int:
 
 @kernel
 def begin(step: Step, s: Search, m: Master, first: int, last: int, floor: int) -> None:
-    """Open the range first..last, bounded at prices of zero, and look for a first decision.
-
-    Parameters
-    ----------
-    step, s, m
-        The decision, the search and the master program, which change in place.
-    first, last
-        Envelopes.
-    floor
-        Lower bound on the objective that is known already.
-    """
+    """Open the range first..last, bounded at prices of zero, and look for a first decision."""
     known = s.known
     known.ranges, known.range, known.records, known.prices, known.warm = 1, -1, 0, 0, 0
     known.nodes, known.solved, known.dives, known.written, known.bound = 0, 0, 0, 1, floor
@@ -143,15 +125,6 @@ def _close_in(s: Search, one: Record, bound: int, row: int) -> None:
     """Raise the bound of a range, and keep the row of the prices that say so; close it where nothing better is left.
 
     Nothing but this, or a tree that ended, closes a range.
-
-    Parameters
-    ----------
-    s
-        The search.
-    one
-        The range, which changes in place.
-    bound, row
-        Bound on the objective; row of the prices written down.
     """
     if bound > one.bound:
         one.bound, one.priced = bound, row
@@ -165,13 +138,6 @@ def _level_prices(step: Step, s: Search, M: int) -> None:
 
     The bound is convex in the level, which is halved for: it falls where workers ask for fewer of the classes that cost
     something than there are.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, which changes in place.
-    M
-        Envelope.
     """
     K = step.copies.size
     top = np.zeros(K - 1, dtype=np.int64)
@@ -200,17 +166,7 @@ def _level_prices(step: Step, s: Search, M: int) -> None:
 
 @kernel
 def _at_level(step: Step, s: Search, M: int, top: Ints, level: int) -> tuple[int, int]:
-    """Return the bound at the prices of a level, and by how many requests that cost something more is asked for.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, whose prices in use become those of the level.
-    M, level
-        Envelope, and the level.
-    top
-        int64 (K - 1,): the most that a class is worth on a worker.
-    """
+    """Return the bound at the prices of a level, and by how many requests that cost something more is asked for."""
     s.price[:] = step.floor
     asked, pattern = 0, s.pattern
     for k in range(top.size):
@@ -230,15 +186,7 @@ def _at_level(step: Step, s: Search, M: int, top: Ints, level: int) -> tuple[int
 
 @kernel
 def _first_decision(step: Step, s: Search, m: Master, first: int, last: int) -> None:
-    """Try envelopes further and further from the least one, until a decision is filled.
-
-    Parameters
-    ----------
-    step, s, m
-        The decision, the search, which changes in place, and the master program.
-    first, last
-        Envelopes.
-    """
+    """Try envelopes further and further from the least one, until a decision is filled."""
     s.price[:] = step.floor
     width = 0
     while first + width < last:
@@ -295,15 +243,7 @@ def _halve(step: Step, s: Search, i: int) -> None:
 
 @kernel
 def _bound_at(step: Step, s: Search, i: int, row: int) -> None:
-    """Raise the bound of range i at the prices of a row.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, which changes in place.
-    i, row
-        Range, and row of the prices written down.
-    """
+    """Raise the bound of range i at the prices of a row."""
     one, known = s.ranges[i], s.known
     clear_path(step, s.path)
     s.best_price[:] = s.prices[row]
@@ -322,15 +262,7 @@ def _proved(step: Step, first: int, total: int) -> int:
 
 @kernel
 def _price(step: Step, s: Search, m: Master, i: int) -> None:
-    """Give a range, as a single envelope, prices of its own.
-
-    Parameters
-    ----------
-    step, s, m
-        The decision, the search and the master program, which change in place.
-    i
-        Range.
-    """
+    """Give a range, as a single envelope, prices of its own."""
     one, known = s.ranges[i], s.known
     clear_path(step, s.path)
     if step.workers > 0 and known.evens < _EVENS:

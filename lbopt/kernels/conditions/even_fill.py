@@ -15,14 +15,6 @@ from lbopt.kernels.deadline import used_up
 def fill_evenly(step: Step, s: Search, M: int) -> bool:
     """Fill s.leaf and s.leaf_mode at envelope M; False where a slot can take nothing that is left,
     or a limit of the solve is reached.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, whose leaf changes in place; s.avail then holds the requests that wait, s.spare
-        what the workers have left of their margins and resources.
-    M
-        Envelope.
     """
     W, K, avail, spare, filled, light = step.slots.size, step.copies.size, s.avail, s.spare, s.filled, s.light
     need = step.need
@@ -65,15 +57,7 @@ def fill_evenly(step: Step, s: Search, M: int) -> bool:
 
 @kernel
 def _give(step: Step, s: Search, w: int, k: int) -> None:
-    """Give worker w one of class k.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, whose leaf, avail and spare change in place.
-    w, k
-        Worker, class.
-    """
+    """Give worker w one of class k."""
     spare, need = s.spare, step.need
     s.avail[k] -= 1
     s.leaf[w, s.filled[w]] = k
@@ -109,15 +93,7 @@ def _place_forced(step: Step, s: Search) -> int:
 
 @kernel
 def _choose_mode(step: Step, s: Search, M: int, w: int) -> bool:
-    """Set room and least loads of worker w, in its first mode whose margin has room for the least; False for none.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, whose s.leaf_mode, s.spare and s.light change in place.
-    M, w
-        Envelope, worker.
-    """
+    """Set room and least loads of worker w, in its first mode whose margin has room for the least; False for none."""
     light, spare, need, room, q = s.light, s.spare, step.need, step.room, step.slots[w]
     light[0, w] = light[1, w] = light[2, w] = FORBIDDEN
     for k in range(step.copies.size):

@@ -24,15 +24,7 @@ _FINER = 4
 
 @kernel
 def try_even_start(step: Step, s: Search, first: int, M: int, bound: int) -> None:
-    """Offer a decision at envelope M, and one at the envelope where such decisions cost least.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, which changes in place; nothing is placed.
-    first, M, bound
-        Range of envelopes, and the bound on its objective.
-    """
+    """Offer a decision at envelope M, and one at the envelope where such decisions cost least."""
     known = s.known
     target = step.workers * first - step.total - bound
     _fill_and_hand(step, s, M, target)
@@ -44,15 +36,7 @@ def try_even_start(step: Step, s: Search, first: int, M: int, bound: int) -> Non
 
 @kernel
 def _fill_and_hand(step: Step, s: Search, M: int, target: int) -> None:
-    """Offer an even decision at envelope M, improved up to a value of `target`.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, which changes in place.
-    M, target
-        Envelope; value that suffices.
-    """
+    """Offer an even decision at envelope M, improved up to a value of `target`."""
     known, W = s.known, step.slots.size
     known.work += W
     if not fill_evenly(step, s, M):
@@ -80,15 +64,7 @@ def leaf_value(step: Step, s: Search) -> int:
 
 @kernel
 def _cheapest_filled(step: Step, s: Search, M: int, bound: int) -> int:
-    """Return the envelope above M whose even decision costs least, to a sixteenth of its distance; M where none is.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, which changes in place.
-    M, bound
-        Envelope, and the bound on the objective there.
-    """
+    """Return the envelope above M whose even decision costs least, to a sixteenth of its distance; M where none is."""
     known = s.known
     beyond = M + min((known.cost - bound) // step.workers, _FARTHEST)
     best, lowest, ahead, width = M, known.cost, 1, 0

@@ -8,16 +8,12 @@ changes. What is best is offered as the decision.
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.bounds import worker_best
-from lbopt.kernels.conditions.handing import hand_slack, room_left
-from lbopt.kernels.conditions.state import FORBIDDEN, NONE, Search, Step
+from lbopt.kernels.conditions.state import NONE, Search, Step
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.state import Master
 
 #: Most rounds of improvements.
 _ROUNDS = 4
-
-#: Looks of each worker at an exchange.
-_LOOKS = 5
 
 #: Share of a column that is taken first.
 _MOST = 0.51
@@ -25,21 +21,7 @@ _MOST = 0.51
 
 @kernel
 def fill(step: Step, s: Search, m: Master, M: int, price: Ints, guided: bool) -> bool:
-    """Build a decision within envelope M along the path, and offer it; return whether there is one.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, which changes in place.
-    m
-        Master program.
-    M
-        Envelope.
-    price
-        int64 (K,): prices.
-    guided
-        Whether patterns of the restricted program come first, and chains of exchanges follow.
-    """
+    """Build a decision within envelope M along the path, and offer it; return whether there is one."""
     W, K, avail = step.slots.size, step.copies.size, s.avail
     path = s.path
     avail[:K] = path.left
@@ -56,34 +38,30 @@ def fill(step: Step, s: Search, m: Master, M: int, price: Ints, guided: bool) ->
             continue
         if used_up(s.known):
             return False
-        _, found = worker_best(step, s, w, M, -1, avail, price, NONE, s.leaf, s.leaf_mode)
+        _, found = worker_best(step, s, w, M, -1, avail, price, NONE)
         if found == NONE:
             return False
+        _take(step, s, w)
         for i in range(path.placed[w], step.slots[w]):
             avail[s.leaf[w, i]] -= 1
     for k in range(K):
         if step.floor[k] < 0 and avail[k] > 0:
             return False
     _improve(step, s, M)
-    if guided:
-        room_left(step, s, M)
-        if hand_slack(step, s, FORBIDDEN, _LOOKS * W) > 0:
-            _improve(step, s, M)
     offer(step, s)
     return True
 
 
 @kernel
-def _take_column(step: Step, s: Search, m: Master, j: int) -> None:
-    """Give a worker column j of the restricted program, unless requests are lacking.
+def _take(step: Step, s: Search, w: int) -> None:
+    """Make the pattern found for worker w part of the decision in the making."""
+    s.leaf[w, : step.slots[w]] = s.pattern[w, : step.slots[w]]
+    s.leaf_mode[w] = s.mode[w]
 
-    Parameters
-    ----------
-    step, s, m
-        The decision, the search, whose leaf changes in place, and the master program.
-    j
-        Column.
-    """
+
+@kernel
+def _take_column(step: Step, s: Search, m: Master, j: int) -> None:
+    """Give a worker column j of the restricted program, unless requests are lacking."""
     w, placed, avail = m.owner[j], s.path.placed, s.avail
     if s.leaf_mode[w] >= 0:
         return
@@ -141,12 +119,10 @@ def _improve(step: Step, s: Search, M: int) -> None:
                 now += step.value[w, s.leaf[w, i]] * scale - step.floor[s.leaf[w, i]]
             for i in range(path.placed[w], step.slots[w]):
                 avail[s.leaf[w, i]] += 1
-            s.pattern[w, : step.slots[w]] = s.leaf[w, : step.slots[w]]
-            _, found = worker_best(step, s, w, M, -1, avail, step.floor, NONE, s.pattern, s.mode)
+            _, found = worker_best(step, s, w, M, -1, avail, step.floor, NONE)
             if found > now:
                 changed = True
-                s.leaf[w, : step.slots[w]] = s.pattern[w, : step.slots[w]]
-                s.leaf_mode[w] = s.mode[w]
+                _take(step, s, w)
             for i in range(path.placed[w], step.slots[w]):
                 avail[s.leaf[w, i]] -= 1
         if not changed:

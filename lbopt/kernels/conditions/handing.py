@@ -21,16 +21,7 @@ _HOPS, _PATIENCE = 8, 40
 
 @kernel
 def hand_slack(step: Step, s: Search, missing: int, looks: int) -> int:
-    """Improve the decision in s.leaf by at least `missing` of value, if possible; return the gain.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, whose leaf changes in place; s.avail holds the requests that wait, s.spare what
-        workers have left, s.ordered the classes of each worker by work.
-    missing, looks
-        Value that suffices; looks of a worker.
-    """
+    """Improve the decision in s.leaf by at least `missing` of value, if possible; return the gain."""
     W, known, spare = step.slots.size, s.known, s.spare
     state, gain, best, since = 54321, 0, 0, 0
     _save(step, s)
@@ -99,15 +90,7 @@ def _restore(step: Step, s: Search) -> None:
 
 @kernel
 def _exchange_for(step: Step, s: Search, w: int, q: int, k: int) -> None:
-    """Give worker w class k instead of what is in its slot q.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, whose leaf, avail and spare change in place.
-    w, q, k
-        Worker, slot, class.
-    """
+    """Give worker w class k instead of what is in its slot q."""
     own, spare, need = s.leaf[w, q], s.spare, step.need
     s.avail[own] += 1
     s.avail[k] -= 1
@@ -119,13 +102,7 @@ def _exchange_for(step: Step, s: Search, w: int, q: int, k: int) -> None:
 
 @kernel
 def _set_free(step: Step, s: Search, state: int) -> tuple[int, int, int]:
-    """Give some worker the next smaller request that waits for one of its own; return next draw, worker, loss.
-
-    Parameters
-    ----------
-    step, s, state
-        The decision; the search, whose leaf changes in place; the last draw.
-    """
+    """Give some worker the next smaller request that waits for one of its own; return next draw, worker, loss."""
     state = following(state)
     w = state % step.slots.size
     state = following(state)
@@ -147,13 +124,7 @@ def _set_free(step: Step, s: Search, state: int) -> tuple[int, int, int]:
 
 @kernel
 def _refill(step: Step, s: Search, u: int) -> int:
-    """Give worker u waiting requests for one or two of its own where that gains most; return the gain.
-
-    Parameters
-    ----------
-    step, s, u
-        The decision; the search, whose leaf changes in place; the worker.
-    """
+    """Give worker u waiting requests for one or two of its own where that gains most; return the gain."""
     value, work, need, leaf, item = step.value[u], step.work[u], step.need, s.leaf[u], s.item
     spare = s.spare
     room, one, two = spare[0, u], spare[1, u], spare[2, u]
@@ -212,13 +183,6 @@ def _hand_on(step: Step, s: Search, u: int, giver: int, state: int) -> tuple[int
 
     The larger one exceeds by no more than the slack of u, or than a part of it, as drawn. It goes not back to where the
     slack came from.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, whose leaf changes in place.
-    u, giver, state
-        Worker; the one that its slack came from, -1 for none; the last draw.
     """
     value, work, need, leaf, spare, path = step.value, step.work, step.need, s.leaf, s.spare, s.path
     most = spare[0, u]
@@ -253,15 +217,7 @@ def _hand_on(step: Step, s: Search, u: int, giver: int, state: int) -> tuple[int
 
 @kernel
 def _room_for(need: Ints, spare: Ints, w: int, old: int, new: int) -> bool:
-    """Return whether the resources of worker w have room for a request in the place of another.
-
-    Parameters
-    ----------
-    need, spare
-        int64 (2, K) and (3, W): what requests take of them, and what the workers have left.
-    w, old, new
-        Worker, class it gives up, class it takes.
-    """
+    """Return whether the resources of worker w have room for a request in the place of another."""
     return need[0, new] - need[0, old] <= spare[1, w] and need[1, new] - need[1, old] <= spare[2, w]
 
 

@@ -40,24 +40,10 @@ _PASSES = 4
 
 
 @kernel
-def candidates(step: Step, s: Search, w: int, q: int, margin: int, rooms: Ints, avail: Ints, price: Ints) -> int:
-    """List what worker w can take within a margin; return how many classes.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, whose scratch changes in place.
-    w, q
-        Worker, and requests that it takes.
-    margin
-        Work that fits.
-    rooms
-        int64 (2,): what is free of each resource.
-    avail, price
-        int64 (K,): requests that there are, and prices.
-    """
+def candidates(step: Step, s: Search, w: int, q: int, margin: int, avail: Ints, price: Ints) -> int:
+    """List what worker w can take within a margin; return how many classes."""
     value, work, need, scale, banned = step.value, step.work, step.need, step.scale, s.path.banned[w]
-    count = 0
+    count, rooms = 0, s.rooms
     most = min(margin, FORBIDDEN - 1)
     for k in range(avail.size):
         if avail[k] > 0 and banned[k] == 0 and work[w, k] <= most and need[0, k] <= rooms[0] and need[1, k] <= rooms[1]:
@@ -84,51 +70,30 @@ def candidates(step: Step, s: Search, w: int, q: int, margin: int, rooms: Ints, 
 
 @kernel
 def best_pattern(
-    step: Step, s: Search, w: int, q: int, margin: int, rooms: Ints, avail: Ints, price: Ints, least: int
+    step: Step, s: Search, w: int, q: int, margin: int, avail: Ints, price: Ints, least: int
 ) -> tuple[int, int]:
     """Return what no profit of q requests on worker w exceeds, and the profit of those left in s.chosen[:q].
 
     The second is NONE where nothing of more profit than `least` was found; the first is then at most `least`, or the
     bound of a search that was cut off. Both are equal otherwise, unless it was cut off.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, whose scratch changes in place.
-    w, q
-        Worker, and requests that it takes.
-    margin
-        Work that fits.
-    rooms
-        int64 (2,): what is free of each resource.
-    avail, price
-        int64 (K,): requests that there are, and prices.
-    least
-        Profit that is known already.
     """
     if q == 0:
         fits = 0 if margin >= 0 else NONE
         return fits, fits
     book(s, avail.size)
     if q == 1:
-        return _single(step, s, w, margin, rooms, avail, price)
-    count = candidates(step, s, w, q, margin, rooms, avail, price)
-    return _several(s, w, count, q, margin, rooms, least)
+        return _single(step, s, w, margin, avail, price)
+    count = candidates(step, s, w, q, margin, avail, price)
+    return _several(s, w, count, q, margin, least)
 
 
 @kernel
-def _single(step: Step, s: Search, w: int, margin: int, rooms: Ints, avail: Ints, price: Ints) -> tuple[int, int]:
-    """Return the most profit of one request, twice: a scan.
-
-    Parameters
-    ----------
-    step, s, w, margin, rooms, avail, price
-        As in `best_pattern`.
-    """
+def _single(step: Step, s: Search, w: int, margin: int, avail: Ints, price: Ints) -> tuple[int, int]:
+    """Return the most profit of one request, twice: a scan."""
     value, work, need, scale, banned = step.value, step.work, step.need, step.scale, s.path.banned[w]
     best, choice = NONE, -1
     most = min(margin, FORBIDDEN - 1)
-    first, second = rooms[0], rooms[1]
+    first, second = s.rooms[0], s.rooms[1]
     for k in range(avail.size):
         if work[w, k] <= most and avail[k] > 0 and banned[k] == 0:
             profit = value[w, k] * scale - price[k]
@@ -140,22 +105,10 @@ def _single(step: Step, s: Search, w: int, margin: int, rooms: Ints, avail: Ints
 
 
 @kernel
-def _several(s: Search, w: int, count: int, q: int, margin: int, rooms: Ints, least: int) -> tuple[int, int]:
-    """Return bound and profit of q of the listed candidates, as `best_pattern` does.
-
-    Parameters
-    ----------
-    s
-        The search, whose scratch changes in place.
-    w, count, q
-        Worker; candidates listed; requests to take.
-    margin, rooms
-        As in `best_pattern`.
-    least
-        Profit that is known already.
-    """
+def _several(s: Search, w: int, count: int, q: int, margin: int, least: int) -> tuple[int, int]:
+    """Return bound and profit of q of the listed candidates, as `best_pattern` does."""
     limit, top = s.limit, s.top
-    limit[0], limit[1], limit[2] = margin, rooms[0], rooms[1]
+    limit[0], limit[1], limit[2] = margin, s.rooms[0], s.rooms[1]
     for r in range(3):
         if not _shift(s, count, q, r):
             return NONE, NONE
@@ -207,15 +160,7 @@ def _several(s: Search, w: int, count: int, q: int, margin: int, rooms: Ints, le
 
 @kernel
 def _shift(s: Search, count: int, q: int, r: int) -> bool:
-    """Take q times the least weight off limit r, and it off the weights; False where q of the candidates never fit.
-
-    Parameters
-    ----------
-    s
-        The search, whose limits, weights and steepest multipliers change in place.
-    count, q, r
-        Candidates listed, requests to take, limit.
-    """
+    """Take q times the least weight off limit r, and it off the weights; False where q of the candidates never fit."""
     weights, lightest, heaviest = s.weights[r], FORBIDDEN, 0
     for c in range(count):
         lightest, heaviest = min(lightest, weights[c]), max(heaviest, weights[c])
@@ -232,15 +177,7 @@ def _shift(s: Search, count: int, q: int, r: int) -> bool:
 
 @kernel
 def _fitting(s: Search, count: int, q: int) -> tuple[int, int]:
-    """Drop the candidates that exceed a limit even beside the lightest; return how many are left, and their copies.
-
-    Parameters
-    ----------
-    s
-        The search, whose scratch changes in place.
-    count, q
-        Candidates listed, requests to take.
-    """
+    """Drop the candidates that exceed a limit even beside the lightest; return how many are left, and their copies."""
     weights, limit = s.weights, s.limit
     kept, copies = 0, 0
     for c in range(count):
@@ -295,13 +232,6 @@ def _raise(s: Search, w: int, count: int, q: int, r: int) -> bool:
     """Raise the multiplier of limit r until the classes of largest reduced profit keep it; False where none do.
 
     It stays at its steepest where that does not suffice: the bound holds, and who fits is left to the search.
-
-    Parameters
-    ----------
-    s
-        The search, whose scratch changes in place.
-    w, count, q, r
-        Worker, candidates listed, requests to take, limit.
     """
     least, limit, steepest = s.multiplier[r], s.limit[r], s.steepest[r]
     below, at_below, falls = least, s.effort.bound, s.usage[r] - limit
@@ -350,15 +280,7 @@ def _raise(s: Search, w: int, count: int, q: int, r: int) -> bool:
 
 @kernel
 def _lightest(s: Search, count: int, q: int, r: int) -> int:
-    """Return the least that q of the candidates take of limit r.
-
-    Parameters
-    ----------
-    s
-        The search.
-    count, q, r
-        Candidates listed, requests to take, limit.
-    """
+    """Return the least that q of the candidates take of limit r."""
     weights, total, last, taken = s.weights[r], 0, -1, 0
     while taken < q:
         following = -1

@@ -57,7 +57,7 @@ TREE = integers("depth", "fresh", "left", "begun", "priced")
 #: the newest one; `ticks`: looks at candidates that make no whole unit of work yet.
 EFFORT = integers("steps", "lowest", "bound", "ticks")
 
-#: Where the pivots of a restricted program stand, as `search.column_generation.reoptimise` keeps it.
+#: Where the pivots of a restricted program stand, as `search.columns.reoptimise` keeps it.
 PIVOTING = integers("turns", "entries")
 
 
@@ -146,7 +146,8 @@ class Search(NamedTuple):
     number: Ints  # (K,) requests of each that may be taken
     reduced: Ints  # (K,) profits less what the multipliers charge
     order: Ints  # (K,) places in descending order of these
-    limit: Ints  # (3,) margin and what is free of the two resources
+    rooms: Ints  # (2,) what is free of the two resources
+    limit: Ints  # (3,) margin and what is free of the two resources, less what the lightest take
     multiplier: Ints  # (3,) of the limits
     steepest: Ints  # (3,) the largest that may be used
     kept: Ints  # (W, 3) the multipliers of a worker's last pattern

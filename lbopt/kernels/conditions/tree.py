@@ -58,13 +58,7 @@ def _write(s: Search, word: int) -> None:
 
 @kernel
 def plant(step: Step, s: Search, most: int) -> None:
-    """Begin a tree that may bound `most` nodes; s.best_price holds the prices of its root.
-
-    Parameters
-    ----------
-    step, s, most
-        The decision, the search, which changes in place, and the nodes.
-    """
+    """Begin a tree that may bound `most` nodes; s.best_price holds the prices of its root."""
     tree = s.tree
     clear_path(step, s.path)
     tree.depth, tree.fresh, tree.left, tree.begun, tree.priced = 0, 1, most, s.known.records, s.known.prices
@@ -76,13 +70,6 @@ def grow(step: Step, s: Search, m: Master, first: int, M: int, nodes: int) -> in
 
     DONE: every decision of an envelope in first..M that is better than the best one was found or ruled out. GIVEN_UP:
     its nodes are used up, or a decision within M has the value needed and another envelope.
-
-    Parameters
-    ----------
-    step, s, m
-        The decision, the search and the master program, which change in place.
-    first, M, nodes
-        Range of envelopes; nodes to bound in this call.
     """
     tree, known = s.tree, s.known
     while True:
@@ -136,15 +123,7 @@ def grow(step: Step, s: Search, m: Master, first: int, M: int, nodes: int) -> in
 
 @kernel
 def _inherited(step: Step, s: Search, M: int, d: int) -> int:
-    """Return the bound of the node at depth d at the prices of the node above; only one worker can do less there.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, whose prices in use become those of the node above.
-    M, d
-        Envelope, depth.
-    """
+    """Return the bound of the node at depth d at the prices of the node above; only one worker can do less there."""
     if d == 0:
         s.price[:] = s.best_price
         return FORBIDDEN
@@ -153,7 +132,7 @@ def _inherited(step: Step, s: Search, M: int, d: int) -> int:
     s.best_price[:] = s.price
     s.best_bound[:] = s.level_bound[above]
     w = s.pair_worker[above]
-    bound, _ = worker_best(step, s, w, M, -1, s.path.left, s.price, NONE, s.leaf, s.leaf_mode)
+    bound, _ = worker_best(step, s, w, M, -1, s.path.left, s.price, NONE)
     if bound == NONE:
         return NONE
     s.best_bound[w] = min(bound, s.best_bound[w])
@@ -167,17 +146,7 @@ def _inherited(step: Step, s: Search, M: int, d: int) -> int:
 
 @kernel
 def _case(step: Step, s: Search, k: int, w: int, banned: bool, undo: bool) -> None:
-    """Enter one case of a branch, or leave it again.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, whose path changes in place.
-    k, w, banned
-        Class, worker, and whether it takes no more of the class.
-    undo
-        Whether the case is left.
-    """
+    """Enter one case of a branch, or leave it again."""
     if banned and undo:
         unban(s.path, k, w)
     elif banned:
@@ -196,17 +165,7 @@ def _needed(step: Step, s: Search, M: int) -> int:
 
 @kernel
 def _branch(step: Step, s: Search, m: Master, M: int, d: int, total: int, need: int) -> bool:
-    """Choose class, worker and first case of the branch at depth d; return whether there is one.
-
-    Parameters
-    ----------
-    step, s, m
-        The decision, the search, which changes in place, and the master program.
-    M, d
-        Envelope, depth.
-    total, need
-        Bound at s.best_price, and what is needed, both times scale.
-    """
+    """Choose class, worker and first case of the branch at depth d; return whether there is one."""
     W, K, path, amount = step.slots.size, step.copies.size, s.path, s.amount
     spare = total - need + 1
     amount[:W, :K] = 0.0
@@ -246,22 +205,14 @@ def _branch(step: Step, s: Search, m: Master, M: int, d: int, total: int, need: 
 
 @kernel
 def _losses(step: Step, s: Search, M: int, k: int, w: int) -> tuple[int, int]:
-    """Return what worker w loses at the node's prices if it takes one more of class k, and if it takes none.
-
-    Parameters
-    ----------
-    step, s
-        The decision, and the search, whose scratch changes in place.
-    M, k, w
-        Envelope, class, worker.
-    """
+    """Return what worker w loses at the node's prices if it takes one more of class k, and if it takes none."""
     path = s.path
     path.left[k] -= 1
-    profit, _ = worker_best(step, s, w, M, k, path.left, s.best_price, NONE, s.leaf, s.leaf_mode)
+    profit, _ = worker_best(step, s, w, M, k, path.left, s.best_price, NONE)
     path.left[k] += 1
     with_it = FORBIDDEN if profit == NONE else s.best_bound[w] - profit
     ban(path, k, w)
-    profit, _ = worker_best(step, s, w, M, -1, path.left, s.best_price, NONE, s.leaf, s.leaf_mode)
+    profit, _ = worker_best(step, s, w, M, -1, path.left, s.best_price, NONE)
     unban(path, k, w)
     return max(0, with_it), FORBIDDEN if profit == NONE else max(0, s.best_bound[w] - profit)
 

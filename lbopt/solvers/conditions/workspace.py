@@ -83,6 +83,7 @@ def made(W: int, K: int, Q: int) -> tuple[Search, Master]:
         number=_ints(K),
         reduced=_ints(K),
         order=_ints(K),
+        rooms=_ints(2),
         limit=_ints(3),
         multiplier=_ints(3),
         steepest=_ints(3),

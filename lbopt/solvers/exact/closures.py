@@ -94,7 +94,8 @@ class Closures:
         fixed, left = int(sizes[must == 1].sum()), admitted - int(must.sum())
         least, most = fixed + int(waiting[:left].sum()), fixed + int(waiting[waiting.size - left :].sum())
         loads, slots = problem.base[:, 0], problem.slots
-        return bool(holds(loads, slots, sizes, must, self.bound, least, most, self.scale, self.prices, self.nodes))
+        asked = loads, slots, np.stack([sizes, must]), self.bound, (least, most)
+        return bool(holds(*asked, self.scale, self.prices, self.nodes))
 
     def _fits(self, problem: StepProblem) -> bool:
         """Return whether no sum of the check exceeds an int64, by a bound in Python's integers."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lbopt import StepProblem
 from lbopt.exceptions import CertificateError
-from lbopt.kernels.checking.best_profit import exceeds
+from lbopt.kernels.checking.best_profit import Priced, exceeds
 from lbopt.kernels.checking.priced import grouped, sums_of_least
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.certificates import check
@@ -138,7 +138,9 @@ def test_the_best_profit_is_that_of_all_sets(sizes, worth, slots, room, known):
         assert best is None
         return
     path, steps = np.zeros((3, slots + 1), dtype=np.int64), np.array([1 << 40])
-    found = exceeds(v, n, profit, top, lightest, caps, dues, scale, slots, room, known, path, steps)
+    priced = Priced(v, n, forced, profit, top, lightest, caps, dues, path, steps, scale)
+    found = exceeds(priced, slots, room, known)
     assert found == max(known, best)
-    few = exceeds(v, n, profit, top, lightest, caps, dues, scale, slots, room, known, path, np.array([1]))
+    steps[0] = 1
+    few = exceeds(priced, slots, room, known)
     assert few >= max(known, best)
