@@ -1,6 +1,10 @@
-"""What is read of metrics in Prometheus' text: an engine's by rank, and a router's fleet as numbers for a terminal.
+"""What engines and routers say of themselves: metrics in Prometheus' text, and counts of tokens.
+
+What is read of metrics in Prometheus' text: an engine's by rank, and a router's fleet as numbers for a terminal.
 
 Two readings of a router make rates; a counter that has fallen means that the router was started anew.
+
+What an engine says of tokens, believed where it can be true: a count beyond any context is no count.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 #: A line: a name, labels, whose values may hold any sign, and a number. It never goes back over labels.
 _SAMPLE = re.compile(rb'([\w:]++)(?:\{((?:[^"}]++|"(?:[^"\\]++|\\.)*+")*+)\}[ \t]*+|[ \t]++)(\S{1,64})(?!\S)')
@@ -187,3 +191,27 @@ def read_view(text: str, at: float) -> FleetView:
     ]
     imbalance, pool, oldest = single["imbalance_tokens"], single["pool_requests"], single["pool_oldest_seconds"]
     return FleetView(at, tuple(workers), imbalance, pool, oldest, dict(counters))
+
+
+#: Tokens of one prompt or answer. No context is longer, and sums over all slots of a fleet stay far inside int64.
+MOST_TOKENS = 2**24
+
+
+class Usage(NamedTuple):
+    """Tokens of the prompt and of the answer; None where the engine says none that can be."""
+
+    prompt: int | None
+    made: int | None
+
+
+def count_of(value: Any) -> int | None:
+    """Return a number of tokens, 0 to `MOST_TOKENS`; None where it is none."""
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
+
+
+def usage_of(answer: Any) -> Usage:
+    """Return what an answer or an event, parsed, says under `usage`."""
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    if not isinstance(usage, dict):
+        return Usage(None, None)
+    return Usage(count_of(usage.get("prompt_tokens")), count_of(usage.get("completion_tokens")))

@@ -9,7 +9,7 @@ import pytest
 from serving.fleet import ask, metrics_of, on_fleet, post, stream, text_of
 
 from lbopt.exceptions import InputError
-from lbopt.serving.mock.faults import make_fault, make_faults
+from lbopt.serving.mock.setting import make_fault, make_faults
 
 
 async def inject(fleet, session, *lines):

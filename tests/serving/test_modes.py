@@ -11,9 +11,9 @@ import pytest
 from serving.engines import QUICK, Engine, becomes, compiled, fleet, is_empty, run, stream
 
 from lbopt.exceptions import InputError
-from lbopt.serving.router.connectors import Mooncake
 from lbopt.serving.router.fleet_file import fleet_of
 from lbopt.serving.router.options import RouterOptions
+from lbopt.serving.router.prefill import Mooncake
 from lbopt.serving.router.run import Server
 from lbopt.serving.router.service import Router
 

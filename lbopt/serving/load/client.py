@@ -23,7 +23,7 @@ from typing import Any
 
 from lbopt.serving.http_client import Wires, request_head
 from lbopt.serving.http_wire import BadAnswer, CutShort, Wire
-from lbopt.serving.usage import count_of
+from lbopt.serving.scrape import count_of
 
 #: Kinds of errors; ``status-NNN`` for any other HTTP status than 200 joins them.
 CONNECT, RESET, TRUNCATED, TIMEOUT, RECOMPUTED, BAD_ANSWER = (

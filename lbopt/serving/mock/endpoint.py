@@ -22,10 +22,9 @@ from aiohttp import web
 from lbopt import __version__
 from lbopt.serving.mock.answers import Answer
 from lbopt.serving.mock.driver import Driver, Ticket
-from lbopt.serving.mock.faults import Fault
 from lbopt.serving.mock.metrics import EndpointMetrics
 from lbopt.serving.mock.protocol import Ask, BadRequestError, ids_of, read_ask, text_of_messages
-from lbopt.serving.mock.setting import MockSetting
+from lbopt.serving.mock.setting import Fault, MockSetting
 
 _LARGEST_BODY = 64 * 2**20
 _ON_STREAM = "text/event-stream; charset=utf-8"

@@ -19,7 +19,7 @@ import re
 from typing import Any
 
 from lbopt.serving.router.shape import parsed
-from lbopt.serving.usage import usage_of
+from lbopt.serving.scrape import usage_of
 
 #: An empty line: two ends of lines, CR LF, LF or CR; a CR at the very end may be half of one.
 _END = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r(?!\Z))")

@@ -26,7 +26,7 @@ from lbopt.serving.router.events import EventCounter, error_event
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.shape import read_answer
 from lbopt.serving.router.signatures import HEADER, KEY_HEADER
-from lbopt.serving.usage import usage_of
+from lbopt.serving.scrape import usage_of
 
 if TYPE_CHECKING:
     from multidict import CIMultiDictProxy

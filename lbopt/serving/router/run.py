@@ -19,7 +19,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from lbopt.exceptions import InputError
-from lbopt.serving.router import advice, handlers, operators
+from lbopt.serving.router import handlers, operators
 from lbopt.serving.router.clients import ClientConnection, Connections, most_connections
 from lbopt.serving.router.service import Router
 
@@ -48,8 +48,8 @@ def application(router: Router) -> web.Application:
             web.post("/workers/{name:.+}/drain", operators.drain_worker),
             web.delete("/workers/{name:.+}", operators.remove_worker),
             web.post("/locality/reload", operators.reload_locality),
-            web.post("/route", advice.route),
-            web.post("/route/{id}", advice.report),
+            web.post("/route", operators.route),
+            web.post("/route/{id}", operators.report),
         ]
     )
     return app

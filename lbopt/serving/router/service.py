@@ -23,12 +23,11 @@ from lbopt.serving.router.ask import Ask, PromptEstimate
 from lbopt.serving.router.carry import continued
 from lbopt.serving.router.clients import Budget
 from lbopt.serving.router.dispatcher import Dispatcher
-from lbopt.serving.router.endpoint import Endpoint
+from lbopt.serving.router.endpoint import KEPT, Endpoint, Poller
 from lbopt.serving.router.fleet_file import FleetPlan, WorkerAddress
 from lbopt.serving.router.job import ADVICE, Job, Stop, reap
 from lbopt.serving.router.metrics import RouterMetrics
 from lbopt.serving.router.options import RouterOptions
-from lbopt.serving.router.poller import KEPT, Poller
 from lbopt.serving.router.prefill import PrefillHop
 from lbopt.serving.router.rules import StepEnds, fallback_for, rule_for, warm
 from lbopt.serving.router.shadow import Shadow
