@@ -67,18 +67,36 @@ def questions(sending: str = "printed") -> list[Question]:
     return [*_waits(), *_first_tokens(rules), *_table_one(rules), *_tails(rules), *_decode(), *_with_latency()]
 
 
+def _value(quantity: str, **keys: Key) -> Figure:
+    return lambda rows: rows.value(quantity, **keys)
+
+
+def _change(quantity: str, base: str, **keys: Key) -> Figure:
+    return lambda rows: rows.change(quantity, base, **keys)
+
+
+def _of(how: Callable[..., float | None], *figures: Figure) -> Figure:
+    """Return what is made of several figures; None where one of them is."""
+
+    def figure(rows: Rows) -> float | None:
+        values = [one(rows) for one in figures]
+        return None if None in values else how(*values)
+
+    return figure
+
+
+def _mean(*values: float) -> float:
+    return float(np.mean(values))
+
+
 def _waits() -> Iterator[Question]:
     """Section 3: T / 2 on arrival, T / 2N staggered, at every load (T is 1 s)."""
 
     def wait(policy: str, at: float) -> Figure:
-        return lambda rows: rows.value("wait", instances=N, capacity="none", load=at, policy=policy)
+        return _value("wait", instances=N, capacity="none", load=at, policy=policy)
 
     def change(policy: str, base: str, at: float) -> Figure:
-        def figure(rows: Rows) -> float | None:
-            ours, other = wait(policy, at)(rows), wait(base, at)(rows)
-            return None if ours is None or not other else 100 * (ours / other - 1)
-
-        return figure
+        return _of(lambda ours, other: 100 * (ours / other - 1) if other else None, wait(policy, at), wait(base, at))
 
     in_law = partial(printed_number, source=SOURCE, place="section 3")
     for at in law.LOADS:
@@ -100,12 +118,8 @@ def _pairs(rules: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _mean_change(place: str, rule: str, base: str, quantity: str, loads: tuple[float, ...]) -> Figure:
-    def figure(rows: Rows) -> float | None:
-        found = [rows.change(quantity, base, place=place, against=base, load=at, contender=rule) for at in loads]
-        told = [value for value in found if value is not None]
-        return float(np.mean(told)) if len(told) == len(loads) else None
-
-    return figure
+    changes = (_change(quantity, base, place=place, against=base, load=at, contender=rule) for at in loads)
+    return _of(_mean, *changes)
 
 
 def _first_tokens(rules: Sequence[str]) -> Iterator[Question]:
@@ -148,17 +162,7 @@ def _table_one(rules: Sequence[str]) -> Iterator[Question]:
 
 def _table_rows(place: str, printed: TableRow, rules: Sequence[str]) -> Iterator[Question]:
     def at(contender: str, quantity: str) -> Figure:
-        return lambda rows: rows.value(quantity, place=place, contender=contender)
-
-    def points(rule: str, base: str) -> Figure:
-        def figure(rows: Rows) -> float | None:
-            ours, other = at(rule, "utilisation")(rows), at(base, "utilisation")(rows)
-            return None if ours is None or other is None else 100 * (ours - other)
-
-        return figure
-
-    def gain(rule: str, base: str) -> Figure:
-        return lambda rows: rows.change("rate", base, place=place, contender=rule)
+        return _value(quantity, place=place, contender=contender)
 
     number = partial(printed_number, source=SOURCE, place=TABLE_1)
     rates = {
@@ -171,22 +175,24 @@ def _table_rows(place: str, printed: TableRow, rules: Sequence[str]) -> Iterator
     names = [(False, "", base, base) for base in IMMEDIATE] + [(True, rule, "", rule) for rule in rules]
     for on, rule, base, contender in names:
         yield Question("limit", f"{place}: requests/s", rates[on], rule, base, at(contender, "rate"))
-        figure = _percent(at(contender, "utilisation"))
+        figure = _of(lambda used: 100 * used, at(contender, "utilisation"))
         yield Question("limit", f"{place}: chunk utilisation", used[on], rule, base, figure)
     more = 100 * (printed.rate_on / printed.rate_off - 1)
     served = number(more, within(), text=f"+{more:.1f}", unit="%")
     points_more = 100 * (printed.utilisation_on - printed.utilisation_off)
     filled = number(points_more, within(), text=f"+{points_more:.1f}", unit="points")
     for rule, base in _pairs(rules):
-        yield Question("limit", f"{place}: requests/s, gain", served, rule, base, gain(rule, base))
-        yield Question("limit", f"{place}: chunk utilisation, gain", filled, rule, base, points(rule, base))
+        gain = _change("rate", base, place=place, contender=rule)
+        points = _of(lambda ours, other: 100 * (ours - other), at(rule, "utilisation"), at(base, "utilisation"))
+        yield Question("limit", f"{place}: requests/s, gain", served, rule, base, gain)
+        yield Question("limit", f"{place}: chunk utilisation, gain", filled, rule, base, points)
 
 
 def _decode() -> Iterator[Question]:
     """Figures 7 and 8: the band of KV over units is a cut of 55.6 %, its caption says 40."""
 
     def change(quantity: str, arrivals: str, base: str) -> Figure:
-        return lambda rows: rows.change(quantity, base, arrivals=arrivals, contender=decode.THEIRS)
+        return _change(quantity, base, arrivals=arrivals, contender=decode.THEIRS)
 
     spread = printed_range(-55.6, -40.0, source=SOURCE, place="figure 7", text="−55.6, −40", unit="%")
     faster = printed_number(15.0, within(), source=SOURCE, place="figure 8", text="+15", unit="%")
@@ -211,13 +217,8 @@ def _with_latency() -> Iterator[Question]:
     below = tuple(at for at in LOADS if at < 0.8)
 
     def change(quantity: str, fleet: str, latency: float, rule: str, base: str) -> Figure:
-        def figure(rows: Rows) -> float | None:
-            keys: dict[str, Key] = {"fleet": fleet, "latency": latency, "contender": rule}
-            found = [rows.change(quantity, base, **keys, load=at) for at in below]
-            told = [value for value in found if value is not None]
-            return float(np.mean(told)) if len(told) == len(below) else None
-
-        return figure
+        keys: dict[str, Key] = {"fleet": fleet, "latency": latency, "contender": rule}
+        return _of(_mean, *(_change(quantity, base, **keys, load=at) for at in below))
 
     for place in PLACES:
         for latency in LATENCIES[1:]:
@@ -230,11 +231,3 @@ def _with_latency() -> Iterator[Question]:
                     figure = change("on_device", place, latency, rule, base)
                     device = printed_range(-math.inf, 0.0, source=SOURCE, place="figure 6", text="lower", unit="%")
                     yield Question("ahead", what.format("wait on the device"), device, rule, base, figure)
-
-
-def _percent(figure: Figure) -> Figure:
-    def percent(rows: Rows) -> float | None:
-        value = figure(rows)
-        return None if value is None else 100 * value
-
-    return percent
