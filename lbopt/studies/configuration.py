@@ -105,7 +105,9 @@ class Option:
             given = ", ".join(shown(one) if type(one) is int else str(one) for one in entries) or "none"
             each = " each" if isinstance(value, tuple) and self.expected is None else ""
             verb = "are" if isinstance(value, tuple) and name.endswith("s") and name != "bias" else "is"
-            raise InputError(f"{name} {verb} {given}; expected {self._range()}{each}")
+            raise InputError(
+                f"{name if isinstance(value, tuple) else called} {verb} {given}; expected {self._range()}{each}"
+            )
 
     def _holds(self, one: Any) -> bool:
         """Whether an entry is in range; NaN is in none."""

@@ -12,7 +12,7 @@ from lbopt.exceptions import InputError
 from lbopt.instances import Columns, families, open_trace
 from lbopt.model import Trace
 from lbopt.predictors.rules import LEAST_TRAINING
-from lbopt.studies.configuration import Option, require_kinds
+from lbopt.studies.configuration import Configuration, Option, require_kinds
 
 DRAWS = ("auto", "order", "resample")
 DEFAULT_COUNT = 10_000
@@ -22,25 +22,14 @@ _OTHER_SEED = 1_000_003
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestSource:
-    """Requests of a study.
+class RequestSource(Configuration):
+    """Requests of a study: the first `count` of a file in order, or drawn with replacement by seed.
 
-    Parameters
-    ----------
-    trace
-        A file, the name of a fetched public trace, or a seeded family.
-    count
-        How many requests; None = all of a file, or 10,000 of a family.
-    draw
-        "order": the first `count` as they stand; "resample": drawn with replacement by seed; "auto": in order where
-        that is enough for one seed, else resampled.
-    format, prompt_column, output_column, arrival_column, skip_malformed
-        How to read a file.
-    train_share
-        The first share of a file, which predictors learn from and which is not run; None leaves it to the study.
-    train_on
-        Other requests to learn from, in the same terms as `trace`.
+    Drawn as fits, they are in order where that is enough for one seed. `train_share` is the first share of a file,
+    which predictors learn from and which is not run; None leaves it to the study.
     """
+
+    what = "requests"
 
     trace: Annotated[
         str, Option("A trace file, a fetched trace, or a family: azure-like, burstgpt-like.", argument=True)
@@ -54,12 +43,15 @@ class RequestSource:
             panel="Requests",
             first=True,
             shown="all of a file, 10000 of a family",
+            low=1,
         ),
     ] = None
     draw: Annotated[
         str,
         Option(
-            "**order**: as they stand; **resample**: with replacement, by seed; **auto**: as fits.", panel="Requests"
+            "**order**: as they stand; **resample**: with replacement, by seed; **auto**: as fits.",
+            panel="Requests",
+            among=DRAWS,
         ),
     ] = "auto"
     format: Annotated[str, Option("Trace format; auto tells it from the content.", panel="Requests")] = "auto"
@@ -81,19 +73,19 @@ class RequestSource:
             "First share of a file to train predictors on, not run.",
             panel="Requests",
             shown="0.2 where one learns in order",
+            low=0,
+            high=1,
+            expected="a share from 0 to less than 1",
         ),
     ] = None
     train_on: Annotated[
         str | None, Option("Other requests to train predictors on: a file or a family.", panel="Requests")
     ] = None
 
-    def __post_init__(self) -> None:
-        if self.draw not in DRAWS:
-            raise InputError(f"draw '{self.draw}' is unknown; expected {', '.join(DRAWS)}")
-        if self.count is not None and self.count < 1:
-            raise InputError(f"the number of requests is {self.count}; expected at least 1")
-        if self.train_share is not None and not 0 <= self.train_share < 1:
-            raise InputError(f"train_share is {self.train_share}; expected a share from 0 to less than 1")
+    def check(self) -> None:
+        """Refuse requests to learn from that are those that are run, and half of the columns of a file."""
+        if self.train_share == 1:
+            raise InputError("train_share is 1.0; expected a share from 0 to less than 1")
         if self.is_family and self.train_share:
             raise InputError(f"train_share is for files; predictors learn from other requests of '{self.trace}'")
         if self.train_on is not None:
@@ -195,7 +187,7 @@ class RequestSource:
 
     def describe(self) -> dict[str, Any]:
         """Return the source as plain data, for `run.json`."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return self.to_dict()
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> RequestSource:

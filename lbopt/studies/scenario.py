@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Annotated, Any
+from dataclasses import dataclass, field
+from typing import Annotated
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import PowerLaw, make_step_time
 from lbopt.model import Fleet
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, make_detail, make_slo, make_telemetry
-from lbopt.studies.configuration import Option, require_kinds
+from lbopt.studies.configuration import Configuration, Option
 from lbopt.studies.requests import RequestSource
 
 ARRIVALS = ("closed", "trace")
 
-#: Options that run.json of version 0.1 does not have.
-_LATER = ("telemetry", "detail", "slo")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
-    """A scenario, checked on construction.
+class Scenario(Configuration):
+    """A scenario: which requests, arriving how, on which fleet, with loads read where.
 
-    Parameters
-    ----------
-    requests
-        Which requests.
-    num_workers, slots_per_worker, kv_capacity
-        The fleet.
-    arrivals, reveal_target, load
-        "closed" with a revelation target (None = 4 * G), or "trace" with a share of saturation (None = as they are).
-    event_order
-        Where loads are read: "paper" or "theory".
-    step_time
-        The step-time law as `make_step_time` reads it; None = the affine one of the BF-IO experiments for these slots.
-    telemetry
-        How old what routers see is, as `make_telemetry` reads it; None = they see the truth of the moment.
-    detail
-        Workers in detail, as `make_detail` reads it; None = none of it.
-    slo
-        Limits within which requests should be served, as `make_slo` reads it; None = none.
-    power
-        How the power law reads utilisation, a name from `READINGS`.
+    A closed loop keeps `reveal_target` requests waiting (None = 4 * G); requests by the trace's times come at a share
+    of saturation (`load`; None = as they are). Texts are read by `make_step_time`, `make_telemetry`, `make_detail` and
+    `make_slo`; without a step time it is the affine one of the BF-IO experiments for these slots.
     """
+
+    what = "a scenario"
 
     requests: RequestSource = field(default_factory=RequestSource)
     num_workers: Annotated[
@@ -56,7 +37,8 @@ class Scenario:
         int | None, Option("KV tokens a worker can hold; exceeding it is reported, or see --detail.", panel="Fleet")
     ] = None
     arrivals: Annotated[
-        str, Option("**closed**: as fast as they are taken; **trace**: the trace's times.", panel="Fleet")
+        str,
+        Option("**closed**: as fast as they are taken; **trace**: the trace's times.", panel="Fleet", among=ARRIVALS),
     ] = "closed"
     reveal_target: Annotated[
         int | None, Option("Requests kept waiting in a closed loop.", panel="Fleet", shown="4·G")
@@ -72,29 +54,41 @@ class Scenario:
     telemetry: Annotated[
         str | None,
         Option(
-            "How old what routers see is, e.g. `period=100ms,own=none,front_ends=4`.", panel="Fleet", shown="the truth"
+            "How old what routers see is, e.g. `period=100ms,own=none,front_ends=4`.",
+            panel="Fleet",
+            shown="the truth",
+            later="left out",
         ),
     ] = None
     detail: Annotated[
         str | None,
-        Option("Workers in detail, e.g. `preempt=recompute,draft=2,slow=3:1.5`.", panel="Fleet", shown="nothing"),
+        Option(
+            "Workers in detail, e.g. `preempt=recompute,draft=2,slow=3:1.5`.",
+            panel="Fleet",
+            shown="nothing",
+            later="left out",
+        ),
     ] = None
     slo: Annotated[
         str | None,
-        Option("Limits that requests should be served within, e.g. `tpot=50ms,ttft=2s`.", panel="Fleet", shown="none"),
+        Option(
+            "Limits that requests should be served within, e.g. `tpot=50ms,ttft=2s`.",
+            panel="Fleet",
+            shown="none",
+            later="left out",
+        ),
     ] = None
     power: Annotated[
         str, Option("How power is read: **share**, **split**, **split-fixed-busy** or **mfu**.", panel="Fleet")
     ] = "share"
 
-    def __post_init__(self) -> None:
-        if self.arrivals not in ARRIVALS:
-            raise InputError(f"arrivals '{self.arrivals}' is unknown; expected {' or '.join(ARRIVALS)}")
+    def check(self) -> None:
+        """Refuse a fleet, a load or an event order that cannot be."""
         if self.arrivals == "closed" and self.load is not None:
             raise InputError("load has a meaning only for --arrivals trace; a closed loop is always saturated")
         if self.arrivals == "trace" and self.reveal_target is not None:
             raise InputError("reveal_target has a meaning only for --arrivals closed")
-        _ = self.setting  # refuses a fleet, load or event order that cannot be
+        _ = self.setting
 
     @property
     def setting(self) -> SimulationSetting:
@@ -120,15 +114,3 @@ class Scenario:
         sight = "" if self.telemetry is None else f" · telemetry {self.telemetry}"
         kindness = "" if self.detail is None else f" · detail {self.detail}"
         return f"{fleet} · {arrivals} · loads read in {self.event_order} order{law}{sight}{kindness}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the scenario as plain data; what is newer than version 0.1 only where it is used."""
-        named = {f.name: getattr(self, f.name) for f in fields(self)} | {"requests": self.requests.describe()}
-        return {name: value for name, value in named.items() if name not in _LATER or value is not None}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Scenario:
-        """Rebuild a scenario; wrong names raise TypeError, missing ones KeyError."""
-        given = {**data, "requests": RequestSource.of(data["requests"])}
-        require_kinds(cls, given)
-        return cls(**given)

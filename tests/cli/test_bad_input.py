@@ -15,15 +15,15 @@ from cli.terminal import lbopt
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("-n", 0), "number of requests is 0"),
-        (("-n", -5), "number of requests is -5"),
+        (("-n", 0), "requests is 0"),
+        (("-n", -5), "requests is -5"),
         (("-n", "x"), "integer"),
         (("-G", 0), "num_workers is 0"),
         (("-B", 0), "slots_per_worker is 0"),
         (("-B", -1), "slots_per_worker is -1"),
         (("--kv-capacity", 0), "kv_capacity is 0"),
         (("--arrivals", "poisson"), "arrivals 'poisson'"),
-        (("--draw", "lots"), "draw 'lots'"),
+        (("--draw", "lots"), "unknown draw 'lots'"),
         (("--event-order", "random"), "event order 'random'"),
         (("--reveal-target", 0), "reveal_target is 0"),
         (("--reveal-target", -2), "reveal_target is -2"),

@@ -7,6 +7,7 @@ from importlib import import_module
 import pytest
 from cli.terminal import ROOT
 
+from lbopt.report.study_report import report_of
 from lbopt.studies.registry import STUDIES, find_study
 
 #: A small run of every study.
@@ -51,7 +52,7 @@ def test_every_study_can_be_run_again(type_in, here, monkeypatch, name):
     assert (code, shown) == (0, "identical: every number but the times\n"), said
     study = find_study(name)
     monkeypatch.setattr(verb, "_run_again", lambda *given: found[0])
-    table = next(path for one in study.tables if (path := here / "out" / f"{one}.csv").exists())
+    table = next(path for one in report_of(name).csv if (path := here / "out" / f"{one}.csv").exists())
     with table.open(newline="") as stream:
         rows = list(csv.reader(stream))
     column = next(

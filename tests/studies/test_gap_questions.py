@@ -39,7 +39,7 @@ def test_a_study_that_cannot_be_is_refused_before_it_begins(changes, expected, m
         ({"seed": -1}, "seed is -1"),
         ({"policies": ()}, "no policy was named"),
         ({"behaviours": ()}, "no behaviour was named"),
-        ({"arrivals": "poisson"}, "arrivals 'poisson' is unknown"),
+        ({"arrivals": "poisson"}, "unknown arrivals 'poisson'"),
         ({"load": 0.9}, "load has a meaning only"),
         ({"arrivals": "trace", "reveal_target": 3}, "reveal_target has a meaning only"),
         ({"time_limit": 0.0}, "time_limit is 0.0"),

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.files import repeated
 from lbopt.model import Trace
 from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, make_prefill_policy
 from lbopt.prefill.messages import Messages, protocol_setting
 from lbopt.prefill.protocol.faults import faults_of
-from lbopt.spec import unknown
-from lbopt.studies.configuration import Option, Without, from_plain, require_kinds
+from lbopt.studies.configuration import Configuration, Option, Without, from_plain, require_kinds
 from lbopt.studies.requests import RequestSource
 
 ARRIVALS = ("poisson", "trace")
@@ -24,8 +24,6 @@ DEFAULT_LOAD = 0.7
 DEFAULT_CHUNK = 3072
 #: How scheduler and instances talk where something goes wrong: one outlier moves no median, and polls find lost ends.
 MESSAGES = Messages(polls=1.0, pace="median")
-#: Fields that files of earlier versions do not have, and their values there.
-_LATER: dict[str, Any] = {"faults": ()}
 DEFAULT_RULES = (
     "round-robin",
     "jsq/least-loaded",
@@ -121,29 +119,14 @@ class Instances:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrefillConfig:
-    """Configuration of a comparison.
+class PrefillConfig(Configuration):
+    """Configuration of a comparison: each rule gets the same prompts at the same times.
 
-    Parameters
-    ----------
-    requests
-        Whose prompts.
-    rules
-        As `Rule.of` reads them; each gets the same prompts at the same times.
-    arrivals
-        "poisson", or "trace": its own times, nearer together or farther apart where a rate or load is given.
-    rate
-        Requests a second, of all instances together; None = by the load.
-    load
-        The same as a share of the rate that instances in full passes can just keep up with; None = as the trace has it,
-        or 0.7 with Poisson arrivals.
-    setting
-        Instances and passes; its policy and allocation are the rules'.
-    seed
-        Of gaps, phases and chance.
-    faults
-        What goes wrong on the way, as `faults_of` reads it; with one, rules run in the world of messages.
+    `setting` are instances and passes; its policy and allocation are the rules'. With faults, rules run in the world of
+    messages. A load is a share of the rate that instances in full passes can just keep up with.
     """
+
+    what = "prefill rules"
 
     requests: Annotated[RequestSource, Without.of("train_share", "train_on")] = field(default_factory=RequestSource)
     rules: Annotated[
@@ -163,10 +146,20 @@ class PrefillConfig:
             "**poisson**, or **trace**: its times, stretched where a rate or load is given.",
             panel="Arrivals",
             first=True,
+            among=ARRIVALS,
         ),
     ] = "poisson"
     rate: Annotated[
-        float | None, Option("Requests a second, of all instances together.", panel="Arrivals", first=True)
+        float | None,
+        Option(
+            "Requests a second, of all instances together.",
+            panel="Arrivals",
+            first=True,
+            low=0,
+            high=math.inf,
+            open=True,
+            expected="more than 0 requests a second",
+        ),
     ] = None
     load: Annotated[
         float | None,
@@ -175,12 +168,16 @@ class PrefillConfig:
             panel="Arrivals",
             first=True,
             shown="0.7 if poisson",
+            low=0,
+            high=math.inf,
+            open=True,
+            expected="more than 0, a share of saturation",
         ),
     ] = None
     setting: PrefillSetting = field(
         default_factory=lambda: PrefillSetting(3, 8, pass_time=PassTime(), chunk_tokens=DEFAULT_CHUNK)
     )
-    seed: Annotated[int, Option("First seed.", first=True)] = 0
+    seed: Annotated[int, Option("First seed.", first=True, low=0)] = 0
     faults: Annotated[
         tuple[str, ...],
         Option(
@@ -189,32 +186,21 @@ class PrefillConfig:
             key="fault",
             panel="Faults",
             shown="none",
+            empty=True,
+            later="left out",
         ),
     ] = ()
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Refuse what excludes each other, a load without saturation, and rules that are one."""
         self._check_faults()
-        if not self.rules:
-            raise InputError("no rule given; expected at least one, e.g. staggered:window=50/pbaa")
-        if self.arrivals not in ARRIVALS:
-            raise unknown("arrivals", self.arrivals, ARRIVALS)
         if self.rate is not None and self.load is not None:
             raise InputError(f"rate {self.rate:g} and load {self.load:g} are both given; expected one of them")
-        for name, what in (("rate", "requests a second"), ("load", "of saturation")):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise InputError(f"{name} is {value} {what}; expected more than 0")
         if self.setting.chunk_tokens is None and self.rate is None and (self.load or self.arrivals == "poisson"):
             raise InputError("without a chunk there is no saturation to take a load of; give a rate")
-        if self.seed < 0:
-            raise InputError(f"seed is {self.seed}; expected 0 or more")
-        named: set[str] = set()
-        for rule in map(Rule.of, self.rules):
-            setting = self.setting_of(rule)
-            name = f"{setting.dispatch.name}/{setting.rule.name}"
-            if name in named:
-                raise InputError(f"rule '{name}' is named twice")
-            named.add(name)
+        settings = [self.setting_of(rule) for rule in map(Rule.of, self.rules)]
+        if (doubled := repeated([f"{one.dispatch.name}/{one.rule.name}" for one in settings])) is not None:
+            raise InputError(f"rule '{doubled}' is named twice")
 
     def _check_faults(self) -> None:
         for outage in faults_of(self.faults).outages:
@@ -249,16 +235,14 @@ class PrefillConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data."""
-        data = {f.name: getattr(self, f.name) for f in fields(self)}
-        setting = {name: value for name, value in self.setting.describe().items() if name not in _OF_RULES}
-        data |= {"requests": asdict(self.requests), "rules": list(self.rules), "setting": setting}
-        return {name: value for name, value in data.items() if name not in _LATER or value != _LATER[name]}
+        data = Configuration.to_dict(self)
+        return data | {"setting": {name: data["setting"][name] for name in data["setting"] if name not in _OF_RULES}}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> PrefillConfig:
+    def from_dict(cls, data: Mapping[str, Any], *, source: str = "the configuration") -> PrefillConfig:
         """Rebuild a configuration."""
         parts = {"requests": RequestSource.of, "setting": _setting_of}
-        return from_plain(cls, data, what="prefill rules", source=source, parts=parts, later=_LATER)
+        return from_plain(cls, data, what=cls.what, source=source, parts=parts, later={"faults": ()})
 
 
 _OF_RULES = ("policy", "allocation")

@@ -3,16 +3,45 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from lbopt.prefill import PrefillRequests, PrefillRun, simulate_prefill
+from lbopt.prefill import PrefillMetrics, PrefillRequests, PrefillRun, simulate_prefill
 from lbopt.prefill.protocol.faults import faults_of
 from lbopt.studies.prefill.config import MESSAGES, PrefillConfig, Rule
-from lbopt.studies.prefill.outcome import PrefillOutcome, RuleRun
 from lbopt.studies.progress import Progress, Silent
-from lbopt.studies.study import Study
+from lbopt.studies.study import Outcome, Study
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRun:
+    """One rule's run."""
+
+    rule: Rule
+    run: PrefillRun
+    metrics: PrefillMetrics
+
+
+@dataclass(slots=True, repr=False)
+class PrefillOutcome(Outcome):
+    """All rules that have ended, in the order in which they were asked for.
+
+    `saturation` is in requests a second, infinite without a chunk.
+    """
+
+    config: PrefillConfig
+    traffic: PrefillRequests
+    saturation: float
+    runs: list[RuleRun] = field(default_factory=list)
+
+    @property
+    def rate(self) -> float:
+        """Requests a second that came, between the first and the last; infinite where all came at one time."""
+        span = float(self.traffic.arrival[-1] - self.traffic.arrival[0])
+        return (len(self.traffic) - 1) / span if span > 0 else math.inf
+
 
 #: Prompts not finished when the last one comes, as a share of all and beside those at half time, from which on a rule
 #: is said not to keep up.
@@ -26,7 +55,7 @@ def run_prefill(config: PrefillConfig, progress: Progress | None = None) -> Pref
     outcome = PrefillOutcome(config, traffic, config.setting.saturating_rate(float(np.mean(traffic.length))))
     outcome.notes += _too_late(config, float(traffic.arrival[-1]))
     progress.begin("prefill", len(config.rules))
-    try:
+    with outcome.clocked():
         for text in config.rules:
             rule = Rule.of(text)
             run = _run(config, traffic, rule)
@@ -34,8 +63,7 @@ def run_prefill(config: PrefillConfig, progress: Progress | None = None) -> Pref
             if note := _falls_behind(rule, run):
                 outcome.notes.append(note)
             progress.advance()
-    except KeyboardInterrupt:
-        outcome.interrupted = True
+    if outcome.interrupted:
         outcome.notes.append(f"interrupted: {len(outcome.runs)} of {len(config.rules)} rules have ended")
     return outcome
 
