@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -109,3 +110,25 @@ class Quantity:
             "source": self.source,
             "basis": self.basis,
         }
+
+
+_KINDS: dict[type, str] = {str: "text", dict: "a table"}
+
+
+def check_entries(what: str, data: Mapping[str, Any], needed: Mapping[str, type], more: Iterable[str] = ()) -> None:
+    """Refuse a table that lacks an entry, has one of another kind, or one that is not known."""
+    for name, kind in needed.items():
+        if not isinstance(data.get(name), kind) or not data[name]:
+            raise InputError(f"{what} has no {name}, or not as {_KINDS[kind]}")
+    check_known(what, "entry", data, {*needed, *more})
+
+
+def check_known(what: str, noun: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a name that is not known."""
+    if unknown := sorted(set(names) - set(known)):
+        raise InputError(f"{what} has an unknown {noun} '{unknown[0]}'; known are {', '.join(sorted(known))}")
+
+
+def read_quantities(what: str, data: Mapping[str, Any], units: Mapping[str, str]) -> dict[str, Quantity]:
+    """Return the quantities of a table by their names, each in its unit."""
+    return {name: Quantity.from_dict(f"{what}: {name}", value, units[name]) for name, value in data.items()}

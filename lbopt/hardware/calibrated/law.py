@@ -28,7 +28,7 @@ logarithms, and a logit for o. A run has one effect on its dispatch, which is th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -113,11 +113,14 @@ class StepFeatures:
 
     @classmethod
     def of(cls, steps: Sequence[DecodeStep]) -> StepFeatures:
-        """Return the features of steps; cards are looked up by their names."""
-        rows = [features_of(step, device_card(step.device), model_card(step.model)) for step in steps]
+        """Return the features of steps, by the cards that they name."""
+        return cls.of_rows([features_of(step, device_card(step.device), model_card(step.model)) for step in steps])
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Mapping[str, float]]) -> StepFeatures:
+        """Return rows of `features_of` as columns."""
         columns = {f.name: np.array([row[f.name] for row in rows]) for f in fields(cls)}
-        columns["family"] = columns["family"].astype(np.int64)
-        return cls(**columns)
+        return cls(**{**columns, "family": columns["family"].astype(np.int64)})
 
     def __len__(self) -> int:
         return self.layers.size

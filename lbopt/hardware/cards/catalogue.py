@@ -24,7 +24,7 @@ from lbopt.exceptions import InputError
 from lbopt.files import called, parse_toml, read_toml
 from lbopt.hardware.cards.device import DeviceCard
 from lbopt.hardware.cards.model import ModelCard
-from lbopt.hardware.quantity import Quantity
+from lbopt.hardware.quantity import Quantity, check_entries, read_quantities
 from lbopt.spec import unknown
 
 #: The quantities of a calibration and their units.
@@ -77,22 +77,16 @@ class Calibration:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], source: str) -> Calibration:
         """Read a calibration from what a TOML file holds; `source` is the file's name, for errors."""
-        for name in ("name", "device", "model", "note"):
-            if not isinstance(data.get(name), str):
-                raise InputError(f"calibration '{source}' has no {name}")
+        what, texts = f"calibration '{source}'", ("name", "device", "model", "note")
+        wanted = dict.fromkeys(texts, str) | dict.fromkeys(("range", *QUANTITIES), dict)
+        check_entries(what, data, wanted, ("devices_per_worker",))
         count = data.get("devices_per_worker")
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise InputError(f"calibration '{source}' has devices_per_worker {count!r}; expected a whole number from 1")
-        wrong = sorted(set(data) - {"name", "device", "model", "note", "devices_per_worker", "range", *QUANTITIES})
-        if wrong:
-            raise InputError(f"calibration '{source}' has an unknown entry '{wrong[0]}'")
-        ends = data.get("range")
-        if not isinstance(ends, dict) or set(ends) != {"running", "workers", "source"}:
-            raise InputError(f"calibration '{source}' has no range; expected a table of running, workers and source")
-        found = {
-            name: Quantity.from_dict(f"calibration '{source}': {name}", data.get(name), unit)
-            for name, unit in QUANTITIES.items()
-        }
+            raise InputError(f"{what} has devices_per_worker {count!r}; expected a whole number from 1")
+        ends = data["range"]
+        if set(ends) != {"running", "workers", "source"}:
+            raise InputError(f"{what} has no range; expected a table of running, workers and source")
+        found = read_quantities(what, {name: data[name] for name in QUANTITIES}, QUANTITIES)
         return cls(
             name=data["name"],
             device=data["device"],

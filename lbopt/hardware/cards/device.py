@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lbopt.exceptions import InputError
-from lbopt.hardware.quantity import Quantity
+from lbopt.hardware.quantity import Quantity, check_entries, check_known, read_quantities
 
 #: The constants that a card may hold: unit and meaning.
 CONSTANTS: dict[str, tuple[str, str]] = {
@@ -90,25 +90,14 @@ class DeviceCard:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], source: str) -> DeviceCard:
         """Read a card from what a TOML file holds; `source` is the file's name, for errors."""
+        what = f"device card '{source}'"
         wanted = {"name": str, "title": str, "part": str, "origin": str, "constants": dict}
-        for name, kind in wanted.items():
-            if not isinstance(data.get(name), kind) or not data[name]:
-                raise InputError(f"device card '{source}' has no {name}, or not as {_KINDS[kind]}")
+        check_entries(what, data, wanted, ("account", "note"))
         for name, kind in {"account": dict, "note": str}.items():
             if not isinstance(data.get(name, kind()), kind):
-                raise InputError(f"device card '{source}': {name} is {data[name]!r}; expected {_KINDS[kind]}")
-        wrong = sorted(set(data) - set(wanted) - {"account", "note"})
-        if wrong:
-            raise InputError(f"device card '{source}' has an unknown entry '{wrong[0]}'")
-        unknown = sorted(set(data["constants"]) - set(CONSTANTS))
-        if unknown:
-            raise InputError(
-                f"device card '{source}' has an unknown constant '{unknown[0]}'; known are {', '.join(CONSTANTS)}"
-            )
-        constants = {
-            name: Quantity.from_dict(f"device card '{source}': {name}", value, CONSTANTS[name][0])
-            for name, value in data["constants"].items()
-        }
+                raise InputError(f"{what}: {name} is {data[name]!r}; expected {_KINDS[kind]}")
+        check_known(what, "constant", data["constants"], CONSTANTS)
+        constants = read_quantities(what, data["constants"], {name: unit for name, (unit, _) in CONSTANTS.items()})
         return cls(
             name=data["name"],
             title=data["title"],

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.hardware.quantity import Quantity
+from lbopt.hardware.quantity import Quantity, check_entries, check_known, read_quantities
 
 #: The integers of an architecture; those that a card leaves out are 0.
 ARCHITECTURE: dict[str, str] = {
@@ -198,6 +198,7 @@ class ModelCard:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], source: str) -> ModelCard:
         """Read a card from what a TOML file holds; `source` is the file's name, for errors."""
+        what = f"model card '{source}'"
         wanted: dict[str, type] = {
             "name": str,
             "title": str,
@@ -206,26 +207,13 @@ class ModelCard:
             "architecture": dict,
             "quantities": dict,
         }
-        for name, kind in wanted.items():
-            if not isinstance(data.get(name), kind):
-                raise InputError(f"model card '{source}' has no {name}, or not as {kind.__name__}")
-        for where, names, known in (
-            ("entry", set(data), {*wanted, "note"}),
-            ("integer", set(data["architecture"]), set(ARCHITECTURE)),
-            ("quantity", set(data["quantities"]), set(QUANTITIES)),
-        ):
-            if names - known:
-                raise InputError(
-                    f"model card '{source}' has an unknown {where} '{min(names - known)}'; known are "
-                    f"{', '.join(sorted(known))}"
-                )
+        check_entries(what, data, wanted, ("note",))
+        check_known(what, "integer", data["architecture"], ARCHITECTURE)
+        check_known(what, "quantity", data["quantities"], QUANTITIES)
         integers, entries = {}, {}
         for name, given in data["architecture"].items():
-            integers[name], entries[name] = _integer(f"model card '{source}': {name}", given)
-        quantities = {
-            name: Quantity.from_dict(f"model card '{source}': {name}", value, QUANTITIES[name][0])
-            for name, value in data["quantities"].items()
-        }
+            integers[name], entries[name] = _integer(f"{what}: {name}", given)
+        quantities = read_quantities(what, data["quantities"], {name: unit for name, (unit, _) in QUANTITIES.items()})
         return cls(
             name=data["name"],
             title=data["title"],

@@ -43,6 +43,14 @@ def _nothing() -> NDArray[np.float64]:
     return np.zeros(0)
 
 
+def require_seconds(law: Any, *names: str, of: str = "") -> None:
+    """Refuse a law one of whose named numbers is no finite number of zero or more."""
+    for name in names:
+        value = getattr(law, name)
+        if not math.isfinite(value) or value < 0:
+            raise InputError(f"{name}{of} is {value}; expected a finite number of zero or more")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BarrierForm:
     """Seconds of a step, ready to be evaluated.
@@ -71,10 +79,7 @@ class BarrierForm:
     per_expert: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("fixed", "per_token", "per_mean_token", "per_expert"):
-            value = getattr(self, name)
-            if not math.isfinite(value) or value < 0:
-                raise InputError(f"{name} of a step is {value} s; expected a finite number of zero or more")
+        require_seconds(self, "fixed", "per_token", "per_mean_token", "per_expert", of=" of a step")
         for name in ("of_running", "of_active"):
             table = getattr(self, name)
             if table.ndim != 1 or not np.isfinite(table).all() or (table < 0).any():
@@ -131,11 +136,8 @@ class AffineStepTime:
     seconds_per_token: float
 
     def __post_init__(self) -> None:
-        for name, value in (("fixed_seconds", self.fixed_seconds), ("seconds_per_token", self.seconds_per_token)):
-            if not math.isfinite(value) or value < 0:
-                raise InputError(f"{name} is {value}; expected a finite number of zero or more")
-        if self.fixed_seconds == 0 and self.seconds_per_token == 0:
-            raise InputError("fixed_seconds and seconds_per_token are both 0: a step would take no time")
+        require_seconds(self, "fixed_seconds", "seconds_per_token")
+        self.form(1, 1)  # refuses a step that takes no time
 
     @classmethod
     def of_bf_io_paper(cls, slots_per_worker: int) -> AffineStepTime:
@@ -172,10 +174,7 @@ class MeanTermStepTime:
     fixed_seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("seconds_per_token", "seconds_per_mean_token", "fixed_seconds"):
-            value = getattr(self, name)
-            if not math.isfinite(value) or value < 0:
-                raise InputError(f"{name} is {value}; expected a finite number of zero or more")
+        require_seconds(self, "seconds_per_token", "seconds_per_mean_token", "fixed_seconds")
         self.form(1, 1)  # refuses a step that takes no time
 
     @property

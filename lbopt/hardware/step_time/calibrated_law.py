@@ -170,10 +170,8 @@ def _form(law: CalibratedStepTime, cards: str, num_workers: int, slots_per_worke
     parameters, effects = law.parameters()
 
     def features(requests: Sequence[float]) -> StepFeatures:
-        rows = [features_of(law.step(num_workers, running, 1 / running), device, model) for running in requests]
-        columns = {f.name: np.array([row[f.name] for row in rows]) for f in fields(StepFeatures)}
-        columns["family"] = columns["family"].astype(np.int64)
-        return StepFeatures(**columns)
+        steps = (law.step(num_workers, running, 1 / running) for running in requests)
+        return StepFeatures.of_rows([features_of(step, device, model) for step in steps])
 
     def seconds(of: StepFeatures, kept: Sequence[str]) -> Values:
         """Return the seconds of the features in `kept` and of what is fixed; all others count nothing."""

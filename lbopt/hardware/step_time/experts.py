@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.hardware.step_time.barrier_form import BarrierForm
+from lbopt.hardware.step_time.barrier_form import BarrierForm, require_seconds
 
 
 def expected_active(
@@ -92,11 +92,10 @@ class ExpertStepTime:
     gate: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        parts = ("other_seconds", "seconds_per_request", "seconds_per_token", "layer_seconds", "seconds_per_expert")
-        for name in parts:
-            value = getattr(self, name)
-            if not math.isfinite(value) or value < 0:
-                raise InputError(f"{name} is {value}; expected a finite number of zero or more")
+        require_seconds(
+            self,
+            *("other_seconds", "seconds_per_request", "seconds_per_token", "layer_seconds", "seconds_per_expert"),
+        )
         if self.layers < 1:
             raise InputError(f"layers is {self.layers}; expected 1 or more")
         self.form(1, 1)  # refuses a step that takes no time, and experts or a gate that cannot be
