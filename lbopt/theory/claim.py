@@ -10,9 +10,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from lbopt.exceptions import InputError
+from lbopt.files import parse_toml
 from lbopt.theory.finding import Finding, Verdict
 
 Measure = Callable[..., Sequence[Finding]]
@@ -80,3 +83,16 @@ class Claim:
         if level not in LEVELS:
             raise InputError(f"level is '{level}'; expected one of {', '.join(LEVELS)}")
         return self.quick if level == "quick" else self.full
+
+
+@cache
+def _words() -> dict[str, dict[str, str]]:
+    text = files("lbopt.theory.claims").joinpath("claims.toml").read_text(encoding="utf-8")
+    return parse_toml(text, "the words of the claims")
+
+
+def claim(name: str, measure: Measure, quick: Sequence[Regime], full: Sequence[Regime]) -> Claim:
+    """Return a claim; what it says, in words, and the verdict that was found stand in `claims/claims.toml`."""
+    said: dict[str, Any] = {key: " ".join(text.split()) for key, text in _words()[name].items()}
+    said["expected"] = Verdict(said["expected"])
+    return Claim(name=name, measure=measure, quick=quick, full=full, **said)

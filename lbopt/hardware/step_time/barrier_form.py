@@ -43,12 +43,12 @@ def _nothing() -> NDArray[np.float64]:
     return np.zeros(0)
 
 
-def require_seconds(law: Any, *names: str, of: str = "") -> None:
+def require_seconds(law: Any, *names: str, of: str = "", unit: str = "") -> None:
     """Refuse a law one of whose named numbers is no finite number of zero or more."""
     for name in names:
         value = getattr(law, name)
         if not math.isfinite(value) or value < 0:
-            raise InputError(f"{name}{of} is {value}; expected a finite number of zero or more")
+            raise InputError(f"{name}{of} is {value}{unit}; expected a finite number of zero or more")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +79,7 @@ class BarrierForm:
     per_expert: float = 0.0
 
     def __post_init__(self) -> None:
-        require_seconds(self, "fixed", "per_token", "per_mean_token", "per_expert", of=" of a step")
+        require_seconds(self, "fixed", "per_token", "per_mean_token", "per_expert", of=" of a step", unit=" s")
         for name in ("of_running", "of_active"):
             table = getattr(self, name)
             if table.ndim != 1 or not np.isfinite(table).all() or (table < 0).any():

@@ -8,8 +8,8 @@ import numpy as np
 
 from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps, mean_finding, steps_mean
 from lbopt.theory.chains.open_fleet import BOUND_RULES, BoundFleet, pool_by_report
-from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding, Verdict
+from lbopt.theory.claim import claim
+from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require
 from lbopt.theory.laws.slot_law import PromptLaw
 from lbopt.theory.laws.stale import bound_floor, bound_level, random_waiting, seen_share
@@ -181,18 +181,9 @@ def measure_seen(at: SeenSlots, seed: int) -> list[Finding]:
 
 
 CLAIMS = (
-    Claim(
-        name="binding-floor",
-        title="A request that is bound W steps early is placed by sight that is W steps old",
-        source="lbopt",
-        statement=r"All slots busy, $Q$ requests bound to a worker, $W = \lfloor Q/(pB) \rfloor$, $r = (1-p)^W$, "
-        r"$V = B\bigl[\frac{1-p}{p^2}(1-r^2) + \sigma_s^2 r(1-r)\bigr] + "
-        r"\sigma_s^2\sum_{i\le Q} \pi_i(1-\pi_i)$, $\pi_i$ the chance that place $i$ of the queue runs after $W$: no "
-        r"rule leaves less than $G\,\varphi(z)\sqrt{GV}$, $\Phi(-z)=1/G$; levelling what is expected leaves at least "
-        r"$G\,e_G\sqrt V$ and at most a tenth more where $Q/(pB)$ is whole, $W \ge 2$ and $pB \ge 10$.",
-        refuted_by="A mean imbalance below the floor, or of the levelling rule outside 1 to 1.1 times what workers "
-        "alike leave.",
-        measure=measure_bound,
+    claim(
+        "binding-floor",
+        measure_bound,
         quick=({}, {"queue": 128}, {"rule": "present"}),
         full=(
             *({"queue": Q, "batches": 30} for Q in (64, 128, 192)),
@@ -200,40 +191,23 @@ CLAIMS = (
             {"queue": 256, "G": 16, "B": 256},
             *({"queue": Q, "rule": "present"} for Q in (32, 128)),
         ),
-        expected=Verdict.HOLDS,
-        remark="Both have their skewness term. They take the wait for certain. It varies by a share of 1/sqrt(Q), and "
-        "what starts before its time was bound later than assumed; this is of the order of the error of the normal "
-        "form.",
     ),
-    Claim(
-        name="binding-random",
-        title="Bound by chance, each worker is a queue of its own",
-        source="lbopt; Erlang 1917",
-        statement=r"Each arrival is bound at once to a worker drawn by chance: the number that waits at a worker is "
-        r"$E[(X-B)^+]$, $X$ with the stationary law of $X' = X - \mathrm{Bin}(\min(X,B), p) + "
-        r"\mathrm{Poisson}(\lambda)$; in a pool the same with $GB$ and $G\lambda$.",
-        refuted_by="A mean number outside its joint 99.99 % region.",
-        measure=measure_random,
+    claim(
+        "binding-random",
+        measure_random,
         quick=({}, {"B": 16, "load": 0.8}),
         full=(
             *({"G": 32, "B": 8, "load": load, "batches": 100} for load in (0.7, 0.8)),
             *({"load": load, "batches": 40} for load in (0.8, 0.9)),
         ),
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="stale-pool",
-        title="A pool fills a slot when it sees it free",
-        source="lbopt; Smith 1958",
-        statement=r"Reports of every $T$ steps, a pool that never ends: a slot is busy the share "
-        r"$E[A]\,/\,E[T\lceil A/T\rceil]$ of its time; for geometric lives $\frac{1-(1-p)^T}{pT}$.",
-        refuted_by="A mean share outside its joint 99.99 % region.",
-        measure=measure_seen,
+    claim(
+        "stale-pool",
+        measure_seen,
         quick=({}, {"p": 0.02, "period": 5}),
         full=(
             *({"p": p, "period": T, "batches": 100} for p in (0.02, 0.1, 0.5) for T in (2, 10, 50)),
             *({"family": name, "period": 100} for name in ("azure-like", "burstgpt-like")),
         ),
-        expected=Verdict.HOLDS,
     ),
 )

@@ -24,8 +24,8 @@ from lbopt.theory.chains.batch_means import (
     slot_streams,
 )
 from lbopt.theory.chains.fcfs_chain import mean_fcfs_imbalance, steps_for
-from lbopt.theory.claim import Claim, Regime, crossed
-from lbopt.theory.finding import Finding, Verdict
+from lbopt.theory.claim import Regime, claim, crossed
+from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
 from lbopt.theory.laws.load_law import load_law, sharp_imbalance, skewness_term, third_term
 from lbopt.theory.laws.slot_law import (
@@ -163,18 +163,11 @@ def _merged(
 
 
 _OF_SLOTS = (
-    Claim(
-        name="slot-law",
-        title="The law of a slot",
-        source="BF-IO, section 3 of the proofs, equations (25) and (26)",
-        statement=r"A slot that ends with probability $p$ in every step and is refilled at once has, in the long run, "
-        r"the size $Y = s + A$ with $P(A=a) = p(1-p)^a$ independent of $s$, so "
-        r"$\mathrm{Var}\,Y = \sigma_s^2 + \frac{1-p}{p^2} = \sigma_{snap}^2$.",
-        refuted_by="A test of fit, a variance or a correlation of sampled slots outside the joint region.",
-        measure=measure_slot_law,
+    claim(
+        "slot-law",
+        measure_slot_law,
         quick=({}, {"p": 0.02, "s_max": 100}),
         full=({"samples": 10_000_000}, {"p": 0.02, "s_max": 100, "samples": 10_000_000}),
-        expected=Verdict.HOLDS,
     ),
 )
 
@@ -404,80 +397,45 @@ def _require(claim: str, G: int, B: int, p: float, s_max: int) -> None:
 
 
 _OF_FLEETS = (
-    Claim(
-        name="fcfs-exact",
-        title="What FCFS costs, exactly",
-        source="lbopt; sharpens BF-IO, equation (28)",
-        statement=r"Under overload $E[\mathrm{Imb}_{FCFS}] = G\,(E[\max_{g\le G} L_g] - B\,E[Y])$, where the $L_g$ are "
-        r"independent and each is a sum of $B$ independent copies of the slot $Y$.",
-        refuted_by="A sampled mean outside the joint region around the computed one.",
-        measure=measure_exact,
+    claim(
+        "fcfs-exact",
+        measure_exact,
         quick=crossed(_LAWS, [{"G": 2, "B": 16}, {"G": 16, "B": 64}, {"G": 256, "B": 16}]),
         full=crossed(_LAWS, [{**cell, "accuracy": 0.0025} for cell in _GRID]),
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="fcfs-sharp",
-        title="The sharp form of FCFS's imbalance",
-        source="lbopt; the constant that BF-IO, equations (16) and (28), leave open",
-        statement=r"$E[\mathrm{Imb}_{FCFS}] = G\,\sigma\sqrt B\,\bigl[e_G + \frac{\gamma_1}{6\sqrt B}"
-        r"(E[Z_{(G)}^2]-1) + O(1/B)\bigr]$, right to 0.2 % from $B = 256$ on and up to $G = 256$, where $|c|/B$ of "
-        r"fcfs-sharp-rate is below 0.15 %.",
-        refuted_by="A relative error above 0.2 % inside that range.",
-        measure=measure_sharp,
+    claim(
+        "fcfs-sharp",
+        measure_sharp,
         quick=crossed(_LAWS, _GRID),
         full=crossed(
             [*_LAWS, {"p": 0.5, "s_max": 4}, {"p": 0.1, "s_max": 10}],
             [{"G": G, "B": B} for G in (2, 4, 16, 64, 256, 1024, 4096) for B in (4, 16, 64, 256, 1024, 4096)],
         ),
-        expected=Verdict.HOLDS,
-        remark="Cells outside the range are a map of where it may be trusted.",
     ),
-    Claim(
-        name="fcfs-sharp-rate",
-        title="What the sharp form leaves out",
-        source="lbopt; Cornish and Fisher, Euler and Maclaurin",
-        statement=r"The sharp form is short by the share $c/B$, with $c = \frac{\kappa(E[Z^3]-3e_G)}{24e_G} - "
-        r"\frac{\gamma_1^2(2E[Z^3]-5e_G)}{36e_G} - \frac{1}{24\sigma^2}$: so its error falls as $1/B$.",
-        refuted_by="B times the relative error off c by more than 3 % of c's parts, from B = 256 on, up to G = 256.",
-        measure=measure_sharp_rate,
+    claim(
+        "fcfs-sharp-rate",
+        measure_sharp_rate,
         quick=crossed(_LAWS, [{"G": 2}, {"G": 21}, {"G": 256}]),
         full=crossed(
             [*_LAWS, {"p": 0.5, "s_max": 4}, {"p": 0.99, "s_max": 2}],
             [{"G": G, "B": B} for G in (2, 4, 16, 21, 64, 256, 4096) for B in (256, 1024, 4096)],
         ),
-        expected=Verdict.HOLDS,
-        remark="c changes its sign between G = 16 and G = 21: an exponent fitted to the error there can be anything.",
     ),
-    Claim(
-        name="fcfs-order",
-        title="The order of FCFS's imbalance in B",
-        source="BF-IO, equations (16) and (28)",
-        statement=r"$E[\mathrm{Imb}_{FCFS}]$ grows as $\sqrt B$: the fitted exponent of $B$ is that of the exact law "
-        r"on the same grid, and $0.50 \pm 0.01$ once the skewness term is taken out.",
-        refuted_by="A fitted exponent outside the joint region around the exact one, or off 0.50 by more than 0.01.",
-        measure=measure_exponent,
+    claim(
+        "fcfs-order",
+        measure_exponent,
         quick=({"G": 2}, {"G": 64}),
         full=crossed(_LAWS, [{"G": G, "accuracy": 0.003} for G in (2, 16, 256, 4096)]),
-        expected=Verdict.HOLDS,
-        remark="Without that correction the exponent on B = 16 .. 1024 is below 0.50 for many workers: skewness adds "
-        "a term that does not depend on B.",
     ),
-    Claim(
-        name="fcfs-drift",
-        title="FCFS under another growth",
-        source="BF-IO, Theorem 3, equations (38) and (52)",
-        statement=r"With growth $\delta_k$ the slot is $Y = s + \Delta_k(A)$, and FCFS costs what its law says, for "
-        r"constant and for periodic $\delta_k$.",
-        refuted_by="A sampled mean outside the joint region around the computed one.",
-        measure=measure_exact,
+    claim(
+        "fcfs-drift",
+        measure_exact,
         quick=[{"growth": growth} for growth in ("0", "1/2", "3", "0+1+3")],
         full=[
             {"G": G, "B": B, "growth": growth, "accuracy": 0.003}
             for G, B in ((4, 64), (16, 256), (256, 64))
             for growth in ("0", "1/2", "1", "3", "0+1+3", "1+1+1+0")
         ],
-        expected=Verdict.HOLDS,
     ),
 )
 CLAIMS = (*_OF_SLOTS, *_OF_FLEETS)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding, Verdict
+from lbopt.theory.claim import claim
+from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_fleet, require_prompts
 from lbopt.theory.steps.sampled_steps import MOST_PLACEMENTS, placements_of, second_opinion, until, whole_rounds
 from lbopt.theory.steps.small_step import Placement, SmallStep, gaps
@@ -113,42 +113,15 @@ def _regime(claim: str, G: int, B: int, s_max: int) -> str:
     return f"G={G}, B={B}, s<={s_max}"
 
 
-_SOURCE = "BF-IO (arXiv 2601.17855), Lemma 1"
-
 CLAIMS = (
-    Claim(
-        name="lemma-1-printed",
-        title="Every optimal round is s_max-balanced",
-        source=f"{_SOURCE}, as printed",
-        statement=r"For every assignment of $GB$ fixed prompts, $B$ to a worker, that has the least $\max_g L_g$: "
-        r"$|L_g-L_h|\le s_{\max}$ for all $g,h$.",
-        refuted_by="One optimum with a gap above s_max.",
-        measure=measure_printed,
+    claim(
+        "lemma-1-printed",
+        measure_printed,
         quick=({}, {"G": 4, "B": 2, "s_max": 6, "stored": False}),
         full=(
             {},
             *({"G": G, "B": B, "s_max": s, "stored": False} for G, B, s in ((4, 2, 6), (3, 3, 6), (5, 2, 5))),
         ),
-        expected=Verdict.REFUTED,
-        remark=r"An exchange between $g$ and $h$ lowers the maximum only if $g$ alone attains it. The statement holds "
-        r"of leximax optima, with $s_{\max}-1$; its consequence, $\mathrm{Imb}\le(G-1)s_{\max}$, of all (lemma-1). "
-        r"Two workers do not refute it: there, every optimum is leximax.",
     ),
-    Claim(
-        name="lemma-1",
-        title="A leximax round is (s_max - 1)-balanced, and every optimum costs no more than it",
-        source=f"{_SOURCE} and (12), corrected here",
-        statement=r"Among the assignments of $GB$ fixed prompts, $B$ to a worker, with the least $\max_g L_g$, the one "
-        r"of lexicographically least sorted loads has $|L_g-L_h|\le s_{\max}-1$; and all of them have "
-        r"$\mathrm{Imb}\le(G-1)(s_{\max}-1)$.",
-        refuted_by="One leximax optimum with a gap above s_max - 1, or one optimum that costs more.",
-        measure=measure_corrected,
-        quick=({},),
-        full=({"optima": 20_000, "solved": 200},),
-        expected=Verdict.HOLDS,
-        remark=r"Exchange: if $L_g-L_h\ge s_{\max}$, equal numbers give $s_i>s_j$ with $i$ on $g$, $j$ on $h$, and "
-        r"$s_i-s_j\le s_{\max}-1<L_g-L_h$, so that the exchange makes the sorted loads smaller. The sum of a fixed "
-        r"multiset is fixed, so all optima have the same imbalance. $s_{\max}$ is read as the largest of the round's "
-        r"own prompts, which is the stronger form.",
-    ),
+    claim("lemma-1", measure_corrected, quick=({},), full=({"optima": 20_000, "solved": 200},)),
 )

@@ -55,8 +55,8 @@ from typing import Any
 
 import numpy as np
 
-from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding, Verdict
+from lbopt.theory.claim import claim
+from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import MOST, require, require_fleet, require_prompts
 from lbopt.theory.regime import Regime, measured_in
 from lbopt.theory.steps.sampled_steps import (
@@ -248,7 +248,6 @@ def _meets(plentiful: bool) -> Callable[[SmallStep], bool]:
     return lambda step: step.is_overloaded and (not plentiful or step.copies[-1] >= sum(step.free))
 
 
-_SOURCE = "BF-IO (arXiv 2601.17855), Lemma 2"
 _GRID: Sequence[dict[str, int]] = (
     {"G": 2, "c_max": 3, "s_max": 4, "classes": 2, "spread": 12},
     {"G": 4, "c_max": 3, "s_max": 4, "classes": 2, "spread": 10},
@@ -276,101 +275,25 @@ _FEW = tuple(
 )
 
 CLAIMS = (
-    Claim(
-        name="lemma-2",
-        title="The gap after an optimal step with a replete pool, outcome by outcome",
-        source=f"{_SOURCE}, corrected here",
-        statement=r"If at least two sizes are present, $\bar s$ the largest, and each has at least $U(k)$ copies, then "
-        r"every optimum of (IO) at $H=0$ has "
-        r"$D(k)\le(\bar s-2)+\bigl(D^{pre}(k)-[\bar s\min_gc_g-(\bar s-1)\max_gc_g]\bigr)^+$, whatever $c_g\ge0$.",
-        refuted_by="One optimum with a larger gap.",
-        measure=measure_corrected,
-        quick=({},),
-        full=({"optima": 20_000, "solved": 200},),
-        expected=Verdict.HOLDS,
-        remark=r"Proved in three exchanges: the lightest worker holds only $\bar s$; of those near the maximum, one "
-        r"holds none; so what the two admit differs by $\bar s\min c-(\bar s-1)\max c$ or more, which is at least "
-        r"$\eta pB$ on $E_k$. It is enough that the largest size and one other are plentiful: lemma-2-two.",
-    ),
-    Claim(
-        name="lemma-2-sharp",
-        title="The same with the distances between sizes",
-        source="lbopt",
-        statement=r"Under the hypotheses of lemma-2, with $v$ the size next below $\bar s$ and $e$ the widest distance "
-        r"between neighbouring sizes, every optimum has "
-        r"$D(k)\le\max\{e-1,\ (\bar s-v-1)+D^{pre}(k)-[\bar s\min_gc_g-v\max_gc_g]\}$.",
-        refuted_by="One optimum with a larger gap.",
-        measure=measure_sharp,
+    claim("lemma-2", measure_corrected, quick=({},), full=({"optima": 20_000, "solved": 200},)),
+    claim(
+        "lemma-2-sharp",
+        measure_sharp,
         quick=({}, *_GRID[:4]),
         full=tuple({**regime, "optima": 100_000} for regime in ({}, *_GRID)),
-        expected=Verdict.HOLDS,
-        remark=r"If $D\ge e$, a request of the lightest worker below $\bar s$ can be exchanged for one that waits, of "
-        r"the next size, without raising the maximum, so it has none; the second exchange takes $v$. With all sizes "
-        r"present $e=1$: the gap is 0 as soon as the counts allow it. Never weaker than lemma-2.",
     ),
-    Claim(
-        name="lemma-2-two",
-        title="Lemma 2 with two plentiful sizes",
-        source="lbopt",
-        statement=r"If the largest size $\bar s$ and one other have at least $U(k)$ copies each, whatever the others "
-        r"have, every optimum of (IO) at $H=0$ has "
-        r"$D(k)\le(\bar s-2)+\bigl(D^{pre}(k)-[\bar s\min_gc_g-(\bar s-1)\max_gc_g]\bigr)^+$.",
-        refuted_by="One optimum with a larger gap.",
-        measure=measure_two,
-        quick=({},),
-        full=({"optima": 20_000},),
-        expected=Verdict.HOLDS,
-        remark=r"The proof of lemma-2 exchanges for waiting requests of two sizes only: $\bar s$ on the lightest "
-        r"worker, the other one on all workers near the maximum.",
-    ),
-    Claim(
-        name="lemma-2-every",
-        title="Lemma 2 under Definition 1, for every optimum",
-        source=f"{_SOURCE}, with the bound of lemma-2",
-        statement=r"Under Definition 1 every optimum of (IO) at $H=0$ has "
-        r"$D(k)\le(\bar s-2)+\bigl(D^{pre}(k)-[\bar s\min_gc_g-(\bar s-1)\max_gc_g]\bigr)^+$.",
-        refuted_by="One optimum with a larger gap.",
-        measure=measure_every,
+    claim("lemma-2-two", measure_two, quick=({},), full=({"optima": 20_000},)),
+    claim(
+        "lemma-2-every",
+        measure_every,
         quick=({},),
         full=({"optima": 100_000}, {"G": 5, "c_max": 2, "s_max": 4, "optima": 100_000}),
-        expected=Verdict.REFUTED,
-        remark=r"Loads $(1,0,1,1,1)$, one free slot each, pool $\{1,1,1,2,2,3,3,3,3\}$: loads $(4,2,4,4,4)$ are an "
-        r"optimum with gap 2, and the bound is 1. The lightest worker cannot have a 3, for all are taken. Other optima "
-        r"of that step have gap 1, and leximax ones must: lemma-2-definition-1. It is the second part of that theorem "
-        r"without its hypothesis.",
     ),
-    Claim(
-        name=NAME,
-        title="Lemma 2 under Definition 1, with a rule for ties: a theorem",
-        source="BF-IO (arXiv 2601.17855), Lemma 2; statement and proof by lbopt",
-        statement=r"Under Definition 1, with $\bar s\ge2$ the largest size in the pool and "
-        r"$\beta=(\bar s-2)+\bigl(D^{pre}(k)-[\bar s\min_gc_g-(\bar s-1)\max_gc_g]\bigr)^+$: (i) the optima of (IO) at "
-        r"$H=0$ with lexicographically least sorted loads, and those of least $\sum_gL_g^2$, have $D(k)\le\beta$; (ii) "
-        r"if the pool has at least $U(k)$ requests of size $\bar s$, every optimum has $D(k)\le\beta$.",
-        refuted_by="One such optimum with a larger gap.",
-        measure=measure_theorem,
-        quick=({},),
-        full=({"optima": 50_000},),
-        expected=Verdict.HOLDS,
-        remark=r"Proved; the proof is in the module's docstring. It is enough for (i) that no exchange of two admitted "
-        r"requests between two workers brings both loads below the larger one. The bound is attained; without its "
-        r"hypothesis (ii) is false (lemma-2-every). The lemma holds for any loads before admission, so also where "
-        r"running requests grow by different increments. Earlier versions of the ledger had it as lemma-2-open.",
-    ),
-    Claim(
-        name=f"{NAME}-sharp",
-        title="Lemma 2 with a plentiful largest size, for few workers",
-        source="lbopt",
-        statement=r"Under Definition 1, if the pool has at least $U(k)$ requests of its largest size $\bar s\ge2$, "
-        r"every optimum of (IO) at $H=0$ has $D(k)\le\lfloor(\bar s-1)\frac{G-1}{G}\rfloor+"
-        r"\bigl(D^{pre}(k)-[\bar s\min_gc_g-(\bar s-1)\max_gc_g]\bigr)^+$.",
-        refuted_by="One optimum with a larger gap.",
-        measure=measure_plentiful,
+    claim(NAME, measure_theorem, quick=({},), full=({"optima": 50_000},)),
+    claim(
+        f"{NAME}-sharp",
+        measure_plentiful,
         quick=({}, *_FEW[:2]),
         full=tuple({**regime, "optima": 20_000} for regime in _FEW),
-        expected=Verdict.HOLDS,
-        remark=r"Proved in the module's docstring. It is $\bar s-2$ for $G\ge\bar s-1$, as in lemma-2-definition-1, "
-        r"and less for fewer workers. Leximax optima without a plentiful $\bar s$ do not have it: three workers with "
-        r"one free slot each and the pool $\{1,2,\bar s-1,\bar s\}$, $\bar s\ge4$, leave $\bar s-2$.",
     ),
 )

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding, Verdict
+from lbopt.theory.claim import claim
+from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import MOST, require, require_fleet, require_prompts
 from lbopt.theory.regime import Regime, measured_in
 from lbopt.theory.steps.sampled_steps import StepShape, overloaded_steps
@@ -113,7 +113,6 @@ def _measure(at: CaseSteps, seed: int) -> list[Finding]:
     return denied_rows(one, known if at.stored else {}, regime, (draw(rng) for _ in range(at.steps)))
 
 
-_SOURCE = "BF-IO (arXiv 2601.17855), Lemma 2"
 _CASES: tuple[dict[str, Any], ...] = (
     {},
     {"case": "ties"},
@@ -123,38 +122,13 @@ _CASES: tuple[dict[str, Any], ...] = (
 )
 
 CLAIMS = (
-    Claim(
-        name="lemma-2-printed",
-        title="Separation of heaviest and lightest worker, and the reduction of the gap",
-        source=f"{_SOURCE}, as printed and argued",
-        statement=r"Under Definition 1, an optimal step with gap above $s_{\max}$ gives the heaviest worker only sizes "
-        r"$\le\theta$ and the lightest only sizes $>\theta$; hence on $E_k$: "
-        r"$D(k)\le\max\{s_{\max},D^{pre}(k)-\eta pB\}$.",
-        refuted_by="One optimum that is not separated, or not reduced.",
-        measure=measure_printed,
-        quick=_CASES,
-        full=tuple({**regime, "steps": 20_000} for regime in _CASES),
-        expected=Verdict.REFUTED,
-        remark=r"(min-max) The argument minimises $\max_gL_g$; with a choice from a pool that is another problem. "
-        r"(ties) Exchanges of equal sizes change nothing: they separate weakly. (separation) With the true objective "
-        r"both may hold the largest size. (tie-break) Without one the gap need not fall. (copies) Definition 1 does "
-        r"not give copies enough of each size. With a replete pool the reduction is proved: lemma-2.",
+    claim(
+        "lemma-2-printed", measure_printed, quick=_CASES, full=tuple({**regime, "steps": 20_000} for regime in _CASES)
     ),
-    Claim(
-        name="lemma-2-leximax",
-        title="The reduction of the gap under Definition 1, for leximax optima",
-        source=f"{_SOURCE}, with the least repair",
-        statement=r"Under Definition 1 and with $c_g=c$ for all $g$, the optima of (IO) at $H=0$ with "
-        r"lexicographically least sorted loads have $D(k)\le\max\{s_{\max},\ D^{pre}(k)-c\}$.",
-        refuted_by="One leximax optimum with a larger gap.",
-        measure=measure_leximax,
+    claim(
+        "lemma-2-leximax",
+        measure_leximax,
         quick=({},),
         full=({"steps": 50_000}, {"G": 5, "s_max": 6, "classes": 3, "spread": 15, "steps": 50_000, "stored": False}),
-        expected=Verdict.REFUTED,
-        remark=r"Loads $(x,0,x)$, $c$ free slots each, sizes $s-3^j$ once each for $j<3c$ and $3c$ copies of "
-        r"$s=3^{3c-1}+1$: heavy workers that stay $r_1\le r_2$ below $x+cs$ cost $x+r_2-2r_1$, and "
-        r"$r_2>2r_1$ for disjoint sums of powers of three. So, for every $c$ and every $x\ge cs$, the only optimum "
-        r"leaves $D=D^{pre}=x$: Definition 1 does not do, whatever the tie-break. (This takes an $s_{\max}$ that "
-        r"grows with $c$; with few sizes and many slots, heavy workers can be relieved alike.)",
     ),
 )

@@ -29,8 +29,8 @@ from lbopt.theory.chains.replete import (
     require_pool,
     run_replete,
 )
-from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding, Verdict
+from lbopt.theory.claim import claim
+from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_fleet, require_prompts
 from lbopt.theory.laws.gap_bounds import deviation, irregular
 from lbopt.theory.laws.slot_law import PromptLaw
@@ -115,15 +115,9 @@ def _problem(before: object, free: np.ndarray[tuple[int], np.dtype[np.int64]], s
 
 
 _CLOSED_FORM = (
-    Claim(
-        name="replete-optimum",
-        title="An optimal step with a replete pool, in closed form",
-        source="lbopt",
-        statement=r"With sizes $v,v+d,\dots,v+md$ in the pool, $f_g=L^{pre}_g+vc_g$ and $M_0=\max_gf_g$, an "
-        r"optimum of (IO) at $H=0$ is $L_g=f_g+d\min(mc_g,\lfloor(M-f_g)/d\rfloor)$ for one of $M=M_0,\dots,M_0+d-1$; "
-        r"with all sizes $1..s_{\max}$ it is $L_g=\min(M_0,L^{pre}_g+s_{\max}c_g)$.",
-        refuted_by="One step that the exact search solves for less.",
-        measure=measure_optimum,
+    claim(
+        "replete-optimum",
+        measure_optimum,
         quick=({}, {"pool": "all", "G": 16, "spread": 150}),
         full=(
             {"steps": 500},
@@ -132,9 +126,6 @@ _CLOSED_FORM = (
             {"steps": 200, "G": 32, "c_max": 8, "s_max": 9, "spread": 80},
             {"steps": 500, "G": 4, "c_max": 5, "s_max": 5, "spread": 30},
         ),
-        expected=Verdict.HOLDS,
-        remark=r"A peak higher by $d$ lifts no load by more than $d$, so $d$ peaks suffice; one pass over them finds "
-        r"the best in $O(G+d)$. This is what makes chains at fleet size exact.",
     ),
 )
 
@@ -324,7 +315,6 @@ def missing_probability(G: int, B: int, p: float, delta: float) -> float:
     return float(-np.expm1(G * np.log1p(-min(tails, 1 - 1e-16))))
 
 
-_SOURCE = "BF-IO (arXiv 2601.17855), Lemma 2"
 _FLEETS = tuple(
     {"G": G, "B": B, "p": p, "s_max": s_max}
     for G, B, p, s_max in (
@@ -342,15 +332,9 @@ _FLEETS = tuple(
 )
 
 _OF_STEPS = (
-    Claim(
-        name="lemma-2-steps",
-        title="The gap after each step of a chain",
-        source=f"{_SOURCE}, corrected here",
-        statement=r"With a replete pool every step of every chain has the gap of lemma-2, "
-        r"$D\le(\bar s-2)+(D^{pre}-[\bar s\min c-(\bar s-1)\max c])^+$, and, with sizes in steps of $d$, that of "
-        r"lemma-2-sharp, $D\le(d-1)+(D^{pre}-[\bar s\min c-(\bar s-d)\max c])^+$.",
-        refuted_by="One step with a larger gap.",
-        measure=measure_steps,
+    claim(
+        "lemma-2-steps",
+        measure_steps,
         quick=(*_FLEETS[:3], *_FLEETS[4:6], *_FLEETS[8:9], {**_FLEETS[1], "pool": "all", "peak": "raised"}),
         full=tuple(
             {**fleet, "pool": pool, "peak": peak, "composition": composition, "steps": 2_000}
@@ -362,18 +346,10 @@ _OF_STEPS = (
                 ("all", "raised", "even"),
             )
         ),
-        expected=Verdict.HOLDS,
-        remark="The lemma needs no long queue of slots: it holds below the onset B* as well, where the counts of free "
-        "slots are too uneven for it to lower the gap.",
     ),
-    Claim(
-        name="lemma-2-event",
-        title="Free slots are even enough",
-        source=f"{_SOURCE}, (17)",
-        statement=r"$P(E_k)\ge1-2G\,e^{-\delta^2pB/3}$ with $\delta=\frac{1-\eta}{2s_{\max}-1}$, where "
-        r"$E_k=\{(1-\delta)pB\le c_g(k)\le(1+\delta)pB\ \forall g\}$.",
-        refuted_by="Steps outside the event more often than that.",
-        measure=measure_regular,
+    claim(
+        "lemma-2-event",
+        measure_regular,
         quick=({}, {"B": 64}, {"B": 8192, "steps": 200}),
         full=(
             {"steps": 4_000},
@@ -382,8 +358,6 @@ _OF_STEPS = (
             {"p": 0.9, "s_max": 2, "B": 512, "steps": 4_000},
             {"G": 16, "p": 0.1, "s_max": 3, "B": 16384, "steps": 1_000},
         ),
-        expected=Verdict.HOLDS,
-        remark=r"The bound says nothing unless $B\gtrsim12s_{\max}^2\log(2G)/p$; such regimes are marked.",
     ),
 )
 CLAIMS = (*_CLOSED_FORM, *_OF_STEPS)

@@ -26,8 +26,8 @@ from scipy import stats
 
 from lbopt.theory.chains.batch_means import ChainMean, batch_steps, chain_mean, fitted_slope, mean_finding
 from lbopt.theory.chains.replete import RepleteRun, run_replete
-from lbopt.theory.claim import Claim
-from lbopt.theory.finding import REFUTING_CONFIDENCE, Finding, Verdict
+from lbopt.theory.claim import claim
+from lbopt.theory.finding import REFUTING_CONFIDENCE, Finding
 from lbopt.theory.hypotheses import require
 from lbopt.theory.laws.gap_bounds import CLEAR, noise, onset, outside_onset
 from lbopt.theory.laws.normal_maximum import expected_maximum, range_deviation
@@ -201,23 +201,13 @@ def _batches(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
     return np.asarray(values.reshape(-1, length).mean(axis=1))
 
 
-_SOURCE = "BF-IO (arXiv 2601.17855), Lemma 3"
-
 #: One pair of workers, of which no union is taken, and noise that is normal: there the threshold is sharpest.
 _PAIR = {"G": 2, "B": 1024, "p": 0.5, "s_max": 64, "pool": "all", "peak": "raised"}
 
 CLAIMS = (
-    Claim(
-        name="lemma-3",
-        title="The gap before admission, with high probability",
-        source=f"{_SOURCE}, (18)",
-        statement=r"With $M(k)=\max_{g,b}a_{g,b}(k)+1$ and "
-        r"$t_k(\Lambda)=4M(k-1)\sqrt{p(1-p)B\Lambda}+\frac83M(k-1)\Lambda$, for every $\Lambda\ge0$: "
-        r"$P(D^{pre}(k)>(1-p)D(k-1)+t_k(\Lambda)\mid\mathcal F_{k-1})\le2Ge^{-\Lambda}$. Sharper: the same with "
-        r"$G(G-1)e^{-\Lambda}$ and $u=\frac{c\Lambda}3+\sqrt{(\frac{c\Lambda}3)^2+4V\Lambda}$, where "
-        r"$c=M\max(p,1-p)$ and $V=p(1-p)\max_g\sum_b(a_{g,b}+1)^2$.",
-        refuted_by="Exceedances significantly more often than that.",
-        measure=measure_tail,
+    claim(
+        "lemma-3",
+        measure_tail,
         quick=({}, _PAIR, {"B": 64, "p": 0.1}, {"B": 1024, "p": 0.02, "s_max": 10, "steps": 2_000}),
         full=(
             {**_PAIR, "steps": 400_000},
@@ -232,29 +222,15 @@ CLAIMS = (
                 )
             ),
         ),
-        expected=Verdict.HOLDS,
-        remark=r"True and loose by a factor of 8 to 60, as the notes measure: $M(k-1)$ is the largest size where the "
-        r"root of the mean square would do, and the bound on the range is twice the largest deviation. The sharper "
-        r"threshold mends both: it is loose by 1.4 to 2.5, and by up to 7 where few end. lemma-3-size has the true "
-        r"size.",
     ),
-    Claim(
-        name="lemma-3-size",
-        title="The noise in the gap before admission is that of G normals",
-        source=f"{_SOURCE}; the constants are lbopt's",
-        statement=r"From $4B^*$ on, within 3 %, the noise $D^{pre}(k)-(1-p)D(k-1)$ is $\sqrt{p(1-p)B\,E[Y^2]}$ times "
-        r"the range of $G$ standard normals, $Y$ a slot's size after growth: mean $2e_G$, standard deviation $d_3(G)$ "
-        r"of that unit, so $B^{1/2}$ times the rms size.",
-        refuted_by="A mean or a deviation off by more than 3 % and its error, or an exponent by more than its error.",
-        measure=measure_size,
+    claim(
+        "lemma-3-size",
+        measure_size,
         quick=({},),
         full=(
             {"doublings": 6, "batches": 100},
             {"G": 16, "p": 0.2, "batches": 60},
             {"G": 2, "p": 0.9, "s_max": 4, "batches": 100},
         ),
-        expected=Verdict.HOLDS,
-        remark=r"With $p$ in place of $p(1-p)$ the constant would be off by $\sqrt{1-p}$. Pools of all sizes "
-        r"leave $D=0$; a $D$ of a few tokens adds a term that vanishes as $B^{-1/2}$.",
     ),
 )

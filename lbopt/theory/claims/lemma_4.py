@@ -15,8 +15,8 @@ from lbopt.theory.chains.batch_means import (
     steps_mean,
 )
 from lbopt.theory.chains.replete import RepleteRun, run_replete
-from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding, Verdict
+from lbopt.theory.claim import claim
+from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require
 from lbopt.theory.laws.gap_bounds import CLEAR, GapBound, least_bound, least_gap, onset, outside_onset, usual_bound
 from lbopt.theory.laws.slot_law import PromptLaw
@@ -172,7 +172,6 @@ def _row(regime: str, quantity: str, found: ChainMean, predicted: float, outside
     return mean_finding(found, "<=", predicted, regime=regime, quantity=quantity, outside=outside, note=note)
 
 
-_SOURCE = "BF-IO (arXiv 2601.17855), Lemma 4"
 _INSIDE = tuple(
     {"G": G, "B": B, "p": p, "s_max": s_max}
     for G, B, p, s_max in (
@@ -190,51 +189,25 @@ _PROVED = tuple({"G": 8, "B": B, "p": p, "s_max": 2} for B, p in ((4096, 0.95), 
 _WAYS: tuple[dict[str, str], ...] = ({}, {"peak": "raised"}, {"pool": "all"}, {"pool": "all", "peak": "raised"})
 
 CLAIMS = (
-    Claim(
-        name="lemma-4-printed",
-        title="The average gap is at most s_max / p",
-        source=f"{_SOURCE}, (20)",
-        statement=r"$\limsup_K\frac1K\sum_{k\le K}E[D(k)]\le\frac{s_{\max}}p+o(1)$, and so the average imbalance of "
-        r"BF-IO is at most $(G-1)(\frac{s_{\max}}p+o(1))$, with $o(1)$ vanishing as $B\to\infty$.",
-        refuted_by="A mean above the bound at B >= 4 B*.",
-        measure=measure_printed,
+    claim(
+        "lemma-4-printed",
+        measure_printed,
         quick=(_INSIDE[0], _INSIDE[4], *_BELOW),
         full=tuple({**fleet, **way, "batches": 40} for fleet in (*_INSIDE, *_BELOW) for way in (_WAYS[0], _WAYS[2])),
-        expected=Verdict.HOLDS,
-        remark=r"Measured with a replete pool. It is far from sharp, for $1/p$ is an artefact (lemma-4); below the "
-        r"onset $B^*$, where condition (19) fails by far, the gap exceeds $s_{\max}/p$; that is no counterexample. "
-        r"Its Lemma 2 is false as printed (lemma-2-leximax); lemma-2-definition-1 takes its place.",
     ),
-    Claim(
-        name="lemma-4",
-        title="The average gap is at most s_max - 2, whatever p is",
-        source=f"{_SOURCE}, corrected here",
-        statement=r"With a pool that is replete, or meets Definition 1 and has ties broken by leximax, if "
-        r"$\eta pB-t_B\ge(1-p)(s_{\max}-2)$ where $M_T=s_{\max}+T+1$, then "
-        r"$\limsup_kE[D(k)]\le s_{\max}-2+\varepsilon_B/p$ with "
-        r"$\varepsilon_B=2GBM_T(e^{-\delta^2pB/3}+e^{-\Lambda})+GB^2(1-p)^{T+1}(s_{\max}+T+2+\frac1p)$, for every "
-        r"$\eta\in(0,1)$, $\Lambda\ge0$, $T\ge0$; so it tends to $s_{\max}-2$ at most as $B\to\infty$.",
-        refuted_by="A mean gap above s_max - 2 at B >= 4 B*, or anywhere above the least such bound.",
-        measure=measure_corrected,
+    claim(
+        "lemma-4",
+        measure_corrected,
         quick=(_INSIDE[0], _INSIDE[2], _WIDE, _PROVED[0], _BELOW[0]),
         full=(
             {**_WIDE, "batches": 100},
             *({**fleet, **way, "batches": 40} for fleet in (*_INSIDE, *_PROVED, *_BELOW) for way in _WAYS),
             {"G": 4, "B": 2**20, "p": 0.5, "s_max": 4},
         ),
-        expected=Verdict.HOLDS,
-        remark=r"With $h=s_{\max}-2$ a good step has $(D(k)-h)^+\le(1-p)(D(k-1)-h)^+$: the bound is a maximum, not a "
-        r"sum, and no $1/p$ is left; lemma-2 gives the step, or lemma-2-definition-1. The proof's bound is finite only "
-        r"for large $B$; where it is, it is a row of its own. lemma-2-sharp puts the widest distance between sizes "
-        r"less 1 in place of $s_{\max}-2$: with all sizes present the gap tends to 0.",
     ),
-    Claim(
-        name="lemma-4-flat",
-        title="The average gap does not grow with B",
-        source=f"{_SOURCE}",
-        statement=r"From $B\ge4B^*$ on the mean gap under BF-IO does not grow with $B$.",
-        refuted_by="A larger mean gap at a larger B.",
-        measure=measure_flat,
+    claim(
+        "lemma-4-flat",
+        measure_flat,
         quick=({},),
         full=(
             {"doublings": 7, "batches": 100},
@@ -242,7 +215,5 @@ CLAIMS = (
             {"p": 0.2, "doublings": 5},
             {"G": 16, "s_max": 8, "doublings": 6},
         ),
-        expected=Verdict.HOLDS,
-        remark=r"FCFS's gap grows as $\sqrt B$: that is the whole advantage.",
     ),
 )

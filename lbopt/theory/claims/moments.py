@@ -32,8 +32,8 @@ from fractions import Fraction
 
 from lbopt.theory.chains.batch_means import slope
 from lbopt.theory.chains.replete import POOLS, require_pool
-from lbopt.theory.claim import Claim, Regime
-from lbopt.theory.finding import Finding, Verdict
+from lbopt.theory.claim import Regime, claim
+from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import MOST, require, require_geometric, require_prompts, require_slots
 from lbopt.theory.laws.load_law import load_law
 from lbopt.theory.laws.slot_law import (
@@ -154,30 +154,17 @@ _LAWS: tuple[Regime, ...] = ({}, {"p": 0.02, "s_max": 100}, {"p": 0.5, "s_max": 
 _COIN: Regime = {"rounds": True, "s_max": 2}
 
 _OF_LOADS = (
-    Claim(
-        name="berry-esseen",
-        title="How normal a load is",
-        source="BF-IO, equations (13), (27) and (43)",
-        statement=r"$\sup_x |P(Z_g \le x) - \Phi(x)| \le \frac{C}{\sqrt B}\,\frac{E|Y-EY|^3}{\sigma^3}$ "
-        r"with $C = 0.4690$.",
-        refuted_by="A computed distance above the bound.",
-        measure=measure_bound,
+    claim(
+        "berry-esseen",
+        measure_bound,
         quick=[{**law, "B": B} for law in (*_LAWS, _COIN) for B in (1, 16, 256)],
         full=[{**law, "B": 4**i} for law in (*_LAWS, _COIN) for i in range(7)],
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="berry-esseen-rate",
-        title="The rate in Berry and Esseen's bound is the true one",
-        source="lbopt; Esseen (1945) for the limit",
-        statement=r"$\sqrt B\,\sup_x |P(Z_g \le x) - \Phi(x)| \to \frac{|\gamma_1| + 3/\sigma}{6\sqrt{2\pi}}$.",
-        refuted_by="An exponent of B off -1/2 by more than 0.01, or a limit off by more than 1 %.",
-        measure=measure_rate,
+    claim(
+        "berry-esseen-rate",
+        measure_rate,
         quick=_LAWS,
         full=(*_LAWS, {"p": 0.1, "s_max": 10}, {"p": 0.05, "s_max": 1000, "most": 4**12}),
-        expected=Verdict.HOLDS,
-        remark="Where a slot is nearly symmetric the limit is small and comes late: with p = 0.05 and prompts up to "
-        "1000, terms of order 1/B still make a quarter of the distance at B = 4096.",
     ),
 )
 
@@ -320,15 +307,9 @@ _GROWTHS = ("0", "1/2", "1", "3", "0+1+3")
 _SIZES = ((0.2, 8), (0.5, 2), (0.05, 30))
 
 _OF_SLOTS = (
-    Claim(
-        name="lemma-8",
-        title="A slot spreads at least as its prompt does",
-        source="BF-IO, Lemma 8, equations (39) to (41)",
-        statement=r"For every step $k$ and every growth, $\mathrm{Var}\,a(k) \ge \sigma_s^2$, with equality at "
-        r"$\delta = 0$, and $E|a(k)-Ea(k)|^3 \le C_3 = E|s^*-Es^*+\delta_{\max}(A-EA)|^3$, $s^*$ of the mean of $s$ on "
-        r"$\{1,s_{\max}\}$, with equality in the limit for two sizes and a constant growth.",
-        refuted_by="A computed moment on the wrong side, or one below C_3 where it is attained.",
-        measure=measure_lemma_8,
+    claim(
+        "lemma-8",
+        measure_lemma_8,
         quick=(
             *({"growth": growth} for growth in _GROWTHS),
             *({"pool": "two", "growth": growth, "steps": 150} for growth in ("0", "1", "3")),
@@ -341,9 +322,6 @@ _OF_SLOTS = (
                 for growth in _GROWTHS
             ),
         ),
-        expected=Verdict.HOLDS,
-        remark=r"The paper leaves $C_3$ open; the constant is lbopt's and cannot be lowered. The usual one, "
-        r"$4\,(s_{\max}^3+48\,\delta_{\max}^3/p^3)$, is loose by a factor of 35 and more, as the notes measure.",
     ),
 )
 CLAIMS = (*_OF_LOADS, *_OF_SLOTS)

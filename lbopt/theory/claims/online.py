@@ -37,8 +37,8 @@ from lbopt.theory.chains.adversaries import (
     strict,
     work_of,
 )
-from lbopt.theory.claim import Claim, Regime, crossed
-from lbopt.theory.finding import Finding, Verdict
+from lbopt.theory.claim import Claim, Regime, claim, crossed
+from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require
 
 _SECONDS_PER_TOKEN = 2.0**-20  # a power of two: step times of whole loads are exact
@@ -135,11 +135,6 @@ def _round_robin(
     return _compare(burst(G, n, s_H, steps), make_policy("round-robin"), G, n, s_H, sync)
 
 
-_STATEMENT = (
-    r"there is a trace with $n$ heavy requests, one of which costs $\tau_H$ a step, on which {rule} holds all of them "
-    r"on one worker: $\max_gL_g$ is $n/\lceil n/G\rceil$ times that of a balanced assignment and a step takes "
-    r"$n\tau_H+T_{{sync}}$ against $\lceil n/G\rceil\tau_H+T_{{sync}}$, a ratio that tends to $G$."
-)
 _FULL = [
     {"G": G, "n": n, "s_H": 10_000_000, "sync": sync}
     for G, n in ((2, 2), (2, 7), (4, 4), (8, 20), (16, 64), (32, 96))
@@ -147,46 +142,19 @@ _FULL = [
 ]
 
 _OF_COUNTING: tuple[Claim, ...] = (
-    Claim(
-        name="jsq-adversary",
-        title="The shortest queue can be G times off",
-        source="BF-IO, appendix A.1.1; traces by lbopt",
-        statement="With ties in a fixed order " + _STATEMENT.format(rule="the rule of the fewest requests"),
-        refuted_by="A step of heavy requests alone with another load or time, or a heavy one that did not find its "
-        "worker strictly the emptiest on the strict trace.",
-        measure=_jsq,
+    claim(
+        "jsq-adversary",
+        _jsq,
         quick=[{}, {"G": 4, "n": 6, "ties": "highest"}],
         full=[*_FULL, *({**regime, "ties": "highest"} for regime in _FULL[::3])],
-        expected=Verdict.HOLDS,
-        remark="On the strict trace ties do not decide about heavy requests, but they decide where short ones go, so "
-        "it is laid out for one order of ties; no trace that would do for every order is known here. The short "
-        "requests elsewhere must last until all heavy ones have come, n + 1 steps: to outlive their own block is "
-        "enough for one heavy request.",
     ),
-    Claim(
-        name="jsq-adversary-random-ties",
-        title="The burst needs ties in a fixed order",
-        source="lbopt",
-        statement=r"On the burst, with ties broken at random, the rule of the fewest requests holds all heavy ones on "
-        r"one worker as well.",
-        refuted_by="A step with another load.",
-        measure=_jsq_random,
+    claim(
+        "jsq-adversary-random-ties",
+        _jsq_random,
         quick=[{}],
         full=[{"G": G, "n": n, "s_H": 10_000_000} for G, n in ((2, 8), (8, 20), (32, 96))],
-        expected=Verdict.REFUTED,
-        remark="Each block's heavy request then goes to any worker, all equally likely: balls into bins.",
     ),
-    Claim(
-        name="round-robin-adversary",
-        title="Round-robin can be G times off",
-        source="BF-IO, appendix A.1.1; trace by lbopt",
-        statement="For every $n$ and $G$ " + _STATEMENT.format(rule="round-robin"),
-        refuted_by="A step of heavy requests alone with another load or time.",
-        measure=_round_robin,
-        quick=[{}, {"G": 4, "n": 6}],
-        full=_FULL,
-        expected=Verdict.HOLDS,
-    ),
+    claim("round-robin-adversary", _round_robin, quick=[{}, {"G": 4, "n": 6}], full=_FULL),
 )
 
 
@@ -392,94 +360,47 @@ _POOLED = _of("fcfs", "jsq-load", "max-min", "auto", "br-0", "iqr", "tensorrt-ll
 _BOUND = _of("round-robin", "jsq", "vllm", "sglang", "random", "power-of-two")
 
 _OF_LENGTHS: tuple[Claim, ...] = (
-    Claim(
-        name="online-barriers",
-        title="The sum of barriers: G, and no rule is better",
-        source="lbopt",
-        statement=r"Requests of one prompt $s$ and unknown outputs, all waiting from the beginning. For every "
-        r"deterministic rule, pooled or not, that may also leave slots idle, there are outputs of 1 and $T$ for which "
-        r"$\sum_kM_k\ge G\,w_T/(w_T+sB(GT+1))\cdot\sum_kM^*_k$, $w_T=sT+T(T-1)/2$, which tends to $G$. No rule "
-        r"exceeds $G$.",
-        refuted_by="A rule below the first ratio, or above G.",
-        measure=_barriers,
+    claim(
+        "online-barriers",
+        _barriers,
         quick=[{"lasting": 60}, {"lasting": 60, "rule": "auto"}, {"lasting": 60, "rule": "jsq", "G": 3}],
         full=crossed([{"lasting": 60}, {"lasting": 200, "rounds": 2}], crossed(_FLEETS[:3], _ALL)),
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="online-placing",
-        title="Placing alone: min(B, G), and no rule is better",
-        source="lbopt",
-        statement=r"Against the best workers at the rule's own starts, $\sum_kM_k$ is at most $\min(B,G)$ times the "
-        r"least, for every rule. For every deterministic rule that fills all slots there are $GB$ requests of one "
-        r"prompt on which it is $(Bs+qv)/(Bs+v)$ times it, $q=\min(B,G)$, $v=w_T-s$, which tends to $\min(B,G)$. With "
-        r"slots that are always full it is $(BsT+qu)/(BsT+u)$, $u=T(T-1)/2$.",
-        refuted_by="A rule below the second ratio, or above the first.",
-        measure=_placing,
+    claim(
+        "online-placing",
+        _placing,
         quick=[{}, {"rule": "auto"}, {"rule": "jsq", "G": 8}, {"rule": "br-0", "G": 2, "refill": 1, "lasting": 200}],
         full=[
             *crossed([{}, {"prompt": 1000}], crossed(_FLEETS, _ALL)),
             *crossed([{"refill": 1, "lasting": 300}], crossed(_FLEETS, _POOLED)),
         ],
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="online-steps",
-        title="Steps of rules with a pool: 2 - 1/(G B)",
-        source="Graham 1966 (upper bound); Shmoys, Wein and Williamson 1995 (lower bound), for GB slots",
-        statement=r"A rule with a pool that leaves no slot idle while a request waits needs at most $2-1/(GB)$ times "
-        r"the least number of steps, and for every deterministic rule there are $GB(GB-1)+1$ requests of one prompt "
-        r"for which it needs as many. Rules that bind on arrival need at most $G+1-1/B$ times the least.",
-        refuted_by="A rule with fewer steps than the adversary forces, or more than its bound.",
-        measure=_steps,
+    claim(
+        "online-steps",
+        _steps,
         quick=[{}, {"rule": "auto", "G": 4}, {"rule": "jsq", "B": 1}],
         full=crossed(_FLEETS, [*_POOLED, *_BOUND]),
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="online-binding",
-        title="Steps of rules that bind on arrival: G + 1 - 1/B",
-        source="lbopt",
-        statement=r"For every deterministic rule that binds requests when they arrive, to workers that start them in "
-        r"this order, there are requests of one prompt for which it needs $(G+1-1/B)/(1+O(1/T))$ times the least "
-        r"number of steps, and it never needs more than $G+1-1/B$ times it. With a pool it is $2-1/(GB)$.",
-        refuted_by="A rule with fewer steps than the adversary forces, or more than the bound.",
-        measure=_binding,
+    claim(
+        "online-binding",
+        _binding,
         quick=[{}, {"rule": "round-robin", "G": 3}, {"rule": "vllm", "G": 4, "B": 1}],
         full=crossed([{}, {"lasting": 1000, "blocks": 2}], crossed(_FLEETS, _BOUND)),
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="online-randomised",
-        title="Drawing at random does not help: G",
-        source="lbopt, by Yao's principle",
-        statement=r"$N=1+KG(G-1)GBT$ requests of one prompt, of which $G$, drawn at random, take $T$ steps and the "
-        r"others one. Every rule that does not know which, randomised or not, pays on average "
-        r"$E\sum_kM_k\ge w_T+(G-1)\sum_dP_d\,u(\tau_d)+\frac sG(N-G-(GB-1)GT)^+$ with "
-        r"$\tau_d=\min(T,\lceil d/(GB-1)\rceil-1)$, $u(\tau)=\tau(s+T-1)-\tau(\tau-1)/2$ and $P_d$ the chance that "
-        r"neighbours among $G$ of $N$ positions, drawn at random, are $d$ apart, where "
-        r"$\sum_kM^*_k\le w_T+sB\lceil N/(GB)\rceil$: at least $(1-1/K)\,G$ times the least as $T$ grows.",
-        refuted_by="A mean ratio below it.",
-        measure=_random,
+    claim(
+        "online-randomised",
+        _random,
         quick=[{"draws": 10}],
         full=[
             *_of("random", "jsq-load", "auto", "power-of-two"),
             *crossed([{"G": 3, "lasting": 40}], _of("random", "auto")),
         ],
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="online-randomised-placing",
-        title="Placing at random: the fullest of G workers with G of GB slots",
-        source="lbopt, by Yao's principle",
-        statement=r"All slots are filled with requests of one prompt, of which $G$, drawn at random, take $T$ steps "
-        r"and the others one. Every rule, randomised or not, pays $(Bs+Ev)/(Bs+v)$ times the least $\sum_kM_k$ on "
-        r"average, where $E$ is the mean number of drawn slots on the worker that has most of them, $v=w_T-s$.",
-        refuted_by="Another mean ratio.",
-        measure=_together,
+    claim(
+        "online-randomised-placing",
+        _together,
         quick=[{"rule": "jsq-load", "draws": 100}],
         full=crossed([{"rule": "jsq-load"}, {"rule": "auto"}, {"rule": "round-robin"}], _FLEETS[1:]),
-        expected=Verdict.HOLDS,
     ),
 )
 CLAIMS = (*_OF_COUNTING, *_OF_LENGTHS)

@@ -9,8 +9,8 @@ import numpy as np
 
 from lbopt.theory.chains.batch_means import ChainMean, batch_steps, mean_finding, steps_mean
 from lbopt.theory.chains.pooled_chain import ARRIVALS, PooledRun, Rule, best_placement, first_come, run_pooled
-from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding, Verdict
+from lbopt.theory.claim import claim
+from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_prompts
 from lbopt.theory.laws.gap_bounds import least_gap, outside_onset
 from lbopt.theory.laws.load_law import improvement_floor, load_law
@@ -158,30 +158,19 @@ def sizes_law(claim: str, sizes: str) -> PromptLaw:
 
 
 CLAIMS = (
-    Claim(
-        name="fcfs-any-arrivals",
-        title="FCFS does not depend on the arrivals",
-        source="BF-IO, step 2.D, equation (29)",
-        statement=r"On every overloaded arrival instance the long-run imbalance of FCFS is the same, that of "
-        r"independent stationary slots.",
-        refuted_by="A sampled mean outside the joint region around the computed one, for any arrivals.",
-        measure=measure_any_arrivals,
+    claim(
+        "fcfs-any-arrivals",
+        measure_any_arrivals,
         quick=[{"arrivals": arrivals} for arrivals in ARRIVALS],
         full=[
             {"G": G, "B": B, "p": p, "arrivals": arrivals, "batches": 200}
             for G, B, p in ((4, 64, 0.5), (2, 256, 0.2), (16, 32, 0.2))
             for arrivals in ARRIVALS
         ],
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="theorem-2-pools",
-        title="BF-IO against FCFS with pools that lack sizes",
-        source="BF-IO, Theorem 2 and definition 1",
-        statement=r"On overloaded arrival instances, where for all $k$ $|R_{wait}(k)| - \max_s|R_s(k)| \ge U(k)$, and "
-        r"for $B \ge 4B^*$: $\mathrm{IIR} \ge \frac{G}{G-1}\,\frac{\sigma_{snap}}{s_{\max}-2}\,e_G\sqrt B\,(1-o(1))$.",
-        refuted_by="A larger share of FCFS's imbalance left than the inverse of the floor, from B = 4 B* on.",
-        measure=measure_pools,
+    claim(
+        "theorem-2-pools",
+        measure_pools,
         quick=({}, {"sizes": "1+4+7", "batches": 40}, {"B": 16, "p": 0.2}),
         full=(
             *({"arrivals": arrivals, "batches": 25} for arrivals in ARRIVALS),
@@ -191,10 +180,5 @@ CLAIMS = (
             {"G": 3, "B": 96, "sizes": "1+7+11", "batches": 100},
             {"B": 16, "p": 0.2},
         ),
-        expected=Verdict.HOLDS,
-        remark="Under Definition 1 and with leximax among optima the proof is that of theorem-2, with "
-        "lemma-2-definition-1 for lemma-2. Every step is solved to proved optimality. Both sides do equal work: over "
-        "the run BF-IO admits the prompts that arrive. Where all sizes arrive nothing at all was left above the onset; "
-        "where their differences have a common divisor, what the law of the spacing says.",
     ),
 )

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from lbopt.theory.chains.batch_means import ChainMean, batch_steps, burn_in_steps, mean_finding, steps_mean
 from lbopt.theory.chains.fcfs_chain import least_imbalance, residues_of_steps
 from lbopt.theory.chains.replete import PEAKS, run_replete
-from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding, Verdict
+from lbopt.theory.claim import claim
+from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_prompts
 from lbopt.theory.laws.gap_bounds import CLEAR, onset
 from lbopt.theory.laws.leader_walk import (
@@ -247,16 +247,9 @@ _LARGE = _laws(
 _LARGE_STEPS = (20_000, 20_000, 20_000, 4_000)
 
 _OF_SPACING = (
-    Claim(
-        name="spacing-law",
-        title="What the exact rule leaves from the onset on: the spacing of sizes governs",
-        source="lbopt",
-        statement=r"For a replete pool of sizes $v,v+d,\dots,v+md$ and $B\ge4B^*$: "
-        r"$E[\mathrm{Imb}_{BF\text{-}IO}]=\kappa_B(G,d)=E\min_i\sum_g\bigl((r_i-r_g)\bmod d\bigr)$, $r_g$ independent "
-        r"with the law of $\sum_{b\le B}\Delta(A_b)\bmod d$; so with a constant growth $\delta$ it tends to "
-        r"$e\,\kappa(G,d/e)$ with $e=\gcd(\delta,d)$, $\kappa(G,d)$ of uniform residues.",
-        refuted_by="A mean imbalance outside the joint region around the law.",
-        measure=measure_law,
+    claim(
+        "spacing-law",
+        measure_law,
         quick=(*_LAWS, {"B": 64, "p": 0.05}),
         full=(
             *({**regime, "steps": 200_000} for regime in _FULL),
@@ -265,21 +258,10 @@ _OF_SPACING = (
             {"peak": "mean", "steps": 200_000},
             {"B": 64, "p": 0.05},
         ),
-        expected=Verdict.HOLDS,
-        remark=r"The residues modulo $d$ of all loads are independent of the rule, for every size is $v$ modulo $d$. "
-        r"So the law is a floor for every rule (spacing-floor), and the exact rule attains it where its free slots "
-        r"outweigh the gaps. The improvement over FCFS is $G\,\sigma_{snap}\,e_G\sqrt B/\kappa$ times $1+o(1)$: with "
-        r"all sizes present $d=1$ and nothing is left.",
     ),
-    Claim(
-        name="spacing-floor",
-        title="No rule leaves less than the residues of the loads",
-        source="lbopt",
-        statement=r"If all sizes are congruent modulo $d$ and all slots are filled, every rule has in every step "
-        r"$\mathrm{Imb}\ge\min_i\sum_g\bigl((r_i-r_g)\bmod d\bigr)$, $r_g$ the growth of worker $g$'s requests modulo "
-        r"$d$, which no rule moves: whatever $B$ and $p$, and whether it knows the future or not.",
-        refuted_by="One step of the exact rule with a smaller imbalance.",
-        measure=measure_floor,
+    claim(
+        "spacing-floor",
+        measure_floor,
         quick=({}, {"G": 3, "B": 8, "p": 0.2, "d": 5}),
         full=(
             {"steps": 20_000},
@@ -288,18 +270,10 @@ _OF_SPACING = (
             {"G": 2, "B": 16, "p": 0.05, "d": 9, "growth": "2", "steps": 50_000},
             {"G": 5, "B": 64, "v": 4, "d": 6, "rungs": 3, "growth": "0+1+3", "steps": 10_000},
         ),
-        expected=Verdict.HOLDS,
-        remark=r"A maximum $M$ is at least $(M-L_g)\bmod d$ above load $g$, and an $M$ between two residues is worse "
-        r"than the lower one. The ends are drawn anew, by code of its own, on the streams of the chain.",
     ),
-    Claim(
-        name="spacing-rate",
-        title="How fast the law nears its limit",
-        source="lbopt",
-        statement=r"$|\kappa_B(G,d)-e\,\kappa(G,d/e)|$ falls as $\max|\phi_j|^{2B}$ over the $|\phi_j|<1$, "
-        r"$\phi_j=E\,e^{2\pi ij\delta A/d}=p/(1-(1-p)e^{2\pi ij\delta/d})$.",
-        refuted_by="A computed rate that differs by more than 2 %.",
-        measure=measure_rate,
+    claim(
+        "spacing-rate",
+        measure_rate,
         quick=({}, {"G": 2, "d": 2}, {"G": 3, "p": 0.9, "d": 4, "growth": "2"}),
         full=(
             {},
@@ -309,9 +283,6 @@ _OF_SPACING = (
             {"G": 4, "p": 0.95, "d": 6, "growth": "5"},
             {"G": 16, "p": 0.99, "d": 4},
         ),
-        expected=Verdict.HOLDS,
-        remark=r"The first order in the distance from uniform vanishes, because the law does not change when all "
-        r"residues turn together. At $p=0.5$ and $d=3$ the distance is $0.14^B$: none is left at any usual $B$.",
     ),
 )
 
@@ -392,18 +363,9 @@ def _outside(G: int, B: int, p: float, s_max: int) -> str:
 _THREE = {"G": 3, "p": 0.0015, "s_max": 300, "B": 500}
 
 _BELOW_THE_ONSET = (
-    Claim(
-        name="leader-drift",
-        title="Below the onset, what the exact rule leaves does not depend on B",
-        source="lbopt",
-        statement=r"For a replete pool of all sizes and $b = \frac{2-p}{p^2(s_{\max}-1)^2}$ from 9.5 to 50: with "
-        r"$5\,G^2 b \le B \le \frac{b}{10p}$, $E[\mathrm{Imb}_{BF\text{-}IO}]$ is 0.9 to 1.15 times "
-        r"$G(G-1)\,\frac{2-p}{2p^2(s_{\max}-1)}$; for two workers, $p\le\frac1{50}$ and every "
-        r"$B\le\frac{\min(b,10)}p$ with $5\le b\le200$, the mean of the stationary lead with its finite steps "
-        r"(laws.leader_walk) within 2 %.",
-        refuted_by="A mean imbalance outside 0.98 to 1.02 times the law of the lead, or, with three and more workers, "
-        "outside 0.9 to 1.15 times the leading term.",
-        measure=measure_leader_drift,
+    claim(
+        "leader-drift",
+        measure_leader_drift,
         quick=(
             {},
             {"B": 256},
@@ -427,11 +389,6 @@ _BELOW_THE_ONSET = (
             {"G": 8, "B": 64},
             {"G": 8, "B": 72, "p": 0.0175, "s_max": 100},
         ),
-        expected=Verdict.HOLDS,
-        remark="The exact rule steers the leading worker alone, so loads make an Atlas model. FCFS's imbalance grows "
-        "as the square root of B, so the improvement does too, far below the onset. The leading term leaves out steps "
-        "as long as the gaps, loads that forget, and admissions that mend a gap at once; for two workers the walk of "
-        "the lead has all three, with nothing fitted.",
     ),
 )
 CLAIMS = (*_OF_SPACING, *_BELOW_THE_ONSET)

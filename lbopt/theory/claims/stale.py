@@ -11,8 +11,8 @@ import numpy as np
 
 from lbopt.theory.chains.batch_means import BATCH_SPANS, ChainMean, mean_finding, share_findings, steps_mean
 from lbopt.theory.chains.open_fleet import RULES, OpenFleet
-from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding, Verdict
+from lbopt.theory.claim import claim
+from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_prompts
 from lbopt.theory.laws.normal_maximum import expected_maximum
 from lbopt.theory.laws.slot_law import PromptLaw
@@ -233,20 +233,10 @@ def measure_choice(at: OpenRegime, seed: int) -> list[Finding]:
     )
 
 
-_UNSEEN = (
-    r"$V_d = \lambda\sum_a \bar F(a)\bigl(1-c_d(a)\bigr)\,E[(S+a)^2]$, $c_d(a)=\bar F(a)/\bar F((a-d)^+)$, the "
-    r"chance that a request of age $a$ is still there"
-)
-
 CLAIMS = (
-    Claim(
-        name="stale-floor",
-        title="No rule leaves less than the part of the loads that its sight is too old to show",
-        source="lbopt",
-        statement=r"With sight of age $d$ and " + _UNSEEN + r": $E[\mathrm{Imb}] \ge G\,\varphi(z)\,\bigl[\sqrt{G V_d} "
-        r"+ z\,\frac{K_d}{6V_d}\bigr]$, $\Phi(-z) = 1/G$, averaged over $d = 0,\dots,T-1$, for every rule.",
-        refuted_by="A rule whose mean imbalance is below it, outside its joint 99.99 % region.",
-        measure=measure_floor,
+    claim(
+        "stale-floor",
+        measure_floor,
         quick=({"G": 2, "rule": "levelled"}, {}, {"rule": "blind"}, {**_TWO_SIZES, "rule": "segregated"}),
         full=(
             *({"rule": rule, "period": T, "batches": 30} for rule in RULES for T in (2, 10, 40)),
@@ -257,36 +247,19 @@ CLAIMS = (
             {**_TWO_SIZES, "G": 3, "rule": "segregated", "arrivals": 800.0, "batches": 60},
             {**_TWO_SIZES, "G": 8, "rule": "segregated"},
         ),
-        expected=Verdict.HOLDS,
-        remark="Of all splits of the unseen variance among the workers one worker with all of it leaves the least; two "
-        "workers leave the same however it is split. The normal form has an error of the order of one part in the "
-        "number of requests that end unseen. A rule that knows outputs sees more, and the floor does not hold for it.",
     ),
-    Claim(
-        name="stale-floor-alike",
-        title="Workers whose loads hide as much as each other leave more",
-        source="lbopt",
-        statement=r"With $v$ the least unseen variance of a worker: $E[\mathrm{Imb}] \ge G\,\bigl[e_G\,E\sqrt v + "
-        r"\frac{K_d}{6V_d}(E[Z^2]-1)\bigr]$, averaged over $d$, for every rule; for one that keeps workers alike "
-        r"$v = V_d$.",
-        refuted_by="A rule whose mean imbalance is below that of its own least unseen variance.",
-        measure=measure_alike,
+    claim(
+        "stale-floor-alike",
+        measure_alike,
         quick=({"rule": "levelled", "arrivals": 40.0}, {"rule": "counted"}),
         full=(
             *({"rule": rule, "arrivals": 40.0, "period": T} for rule in RULES for T in (10, 40)),
             *({**_TWO_SIZES, "rule": rule} for rule in ("levelled", "segregated")),
         ),
-        expected=Verdict.HOLDS,
-        remark="Variance above the least only adds (Jensen), and equal variances may be permuted (Jensen again).",
     ),
-    Claim(
-        name="stale-floor-every",
-        title="Every rule leaves what workers alike leave",
-        source="lbopt, before it was corrected",
-        statement=r"For every rule $E[\mathrm{Imb}] \ge G\,\bigl[e_G\sqrt{V_d} + \frac{K_d}{6V_d}(E[Z^2]-1)\bigr]$, "
-        r"averaged over $d = 0,\dots,T-1$.",
-        refuted_by="A rule whose mean imbalance is below it.",
-        measure=measure_every,
+    claim(
+        "stale-floor-every",
+        measure_every,
         quick=({"rule": "levelled"}, {**_TWO_SIZES, "rule": "segregated"}),
         full=(
             *({**_TWO_SIZES, "rule": rule, "arrivals": 800.0, "batches": 60} for rule in ("levelled", "segregated")),
@@ -294,36 +267,19 @@ CLAIMS = (
             {**_TWO_SIZES, "G": 3, "rule": "segregated", "arrivals": 800.0, "batches": 60},
             {**_TWO_SIZES, "G": 8, "rule": "segregated"},
         ),
-        expected=Verdict.REFUTED,
-        remark="The mean over the permutations of the workers needs unseen variances that are alike. A rule that sends "
-        "large prompts to one worker makes them unequal at the same sum. stale-floor holds instead.",
     ),
-    Claim(
-        name="stale-level",
-        title="A rule that levels what it expects leaves the floor and no more",
-        source="lbopt",
-        statement=r"Where a report's news is levelled within a tenth of $T$: $E[\mathrm{Imb}]$ of the rule that sends "
-        r"to the least expected load is $G\,\bigl[e_G\sqrt{V_d} + \frac{K_d}{6V_d}(E[Z^2]-1)\bigr]$ within 4 %.",
-        refuted_by="A mean imbalance outside 0.96 to 1.04 times the law, in its range.",
-        measure=measure_level,
+    claim(
+        "stale-level",
+        measure_level,
         quick=_QUICK_FLEETS,
         full=(
             *({"G": G, "period": T, "arrivals": 40.0, "batches": 30} for G in (2, 8, 32) for T in (10, 60)),
             {"p": 0.02, "s_max": 400, "arrivals": 40.0, "period": 50},
         ),
-        expected=Verdict.HOLDS,
-        remark="So the price of age is $e_G\\sqrt{V_d}$ a worker: it grows as $\\sqrt d$, and from a life on no more.",
     ),
-    Claim(
-        name="stale-herd",
-        title="A router that counts nothing sends each window to one worker",
-        source="lbopt; Mitzenmacher 2000",
-        statement=r"Reports of every $T$ steps, each arrival to the least reported load, a window's tokens at least "
-        r"three times its noise: loads are a ladder, $\lambda G\sum_{t} \bar F(t)E[S+t]$ over the windows of a worker, "
-        r"and $E[\mathrm{Imb}]$ is its imbalance within 3 %; where $GT$ is short against lives, "
-        r"$E[\mathrm{Imb}] = G(G-1)\,\lambda E[S]\,T/2$.",
-        refuted_by="A mean imbalance outside 0.97 to 1.03 times the law, in its range.",
-        measure=measure_herd,
+    claim(
+        "stale-herd",
+        measure_herd,
         quick=({}, {"G": 4}, {"period": 2}),
         full=(
             *({"G": G, "period": T, "batches": 24} for G in (4, 8) for T in (5, 10)),
@@ -331,22 +287,14 @@ CLAIMS = (
             {"p": 0.02, "period": 5},
             {"arrivals": 2.0, "period": 2},
         ),
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="stale-power-of-two",
-        title="Power of two choices by old reports, in a large fleet",
-        source="lbopt; Mitzenmacher 2000; Pal and Pitman 2008",
-        statement=r"A load at rank $u$ drifts by $(1-2u)\,\lambda E[S]$ a step until the next report; the fixed point "
-        r"of that map gives $E[\mathrm{Imb}]$ within 5 % from $G = 32$ on. In the limit of small steps it is "
-        r"$G\,H_{G-1}\,\frac{E[S^2]+E[X^2]}{2E[S]}$, $X$ the tokens of a request that ends.",
-        refuted_by="A mean imbalance outside 0.95 to 1.05 times the law, in its range.",
-        measure=measure_choice,
+    claim(
+        "stale-power-of-two",
+        measure_choice,
         quick=({}, {"period": 10}, {"G": 64}),
         full=(
             *({"G": G, "period": T, "batches": 24} for G in (32, 128) for T in (1, 4, 30)),
             {"p": 0.02, "s_max": 1000, "arrivals": 5.0, "period": 8},
         ),
-        expected=Verdict.HOLDS,
     ),
 )

@@ -34,8 +34,8 @@ from lbopt.theory.chains.batch_means import (
 )
 from lbopt.theory.chains.fcfs_chain import mean_fcfs_imbalance, steps_for
 from lbopt.theory.chains.replete import POOLS, require_pool, run_replete
-from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding, Verdict
+from lbopt.theory.claim import claim
+from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_fleet, require_prompts
 from lbopt.theory.laws.gap_bounds import onset, outside_onset
 from lbopt.theory.laws.load_law import halved, improvement_floor, load_law
@@ -203,19 +203,9 @@ def _round(prompts: NDArray[np.int64], G: int, B: int) -> StepProblem:
 
 
 _OF_ROUNDS = (
-    Claim(
-        name="theorem-1",
-        title="BF-IO against FCFS when all outputs are equally long",
-        source="BF-IO, Theorem 1 and equations (12) and (16)",
-        statement=r"With $o_i \equiv o$, $\mathrm{IIR} \ge c\,\kappa_0\sqrt{B\log G}\,\frac{G}{G-1}$. With constants: "
-        r"$\mathrm{Imb}_{BF\text{-}IO} \le (G-1)(s_{\max}-1)$ in every round, so $\mathrm{IIR} \ge "
-        r"\frac{G}{G-1}\,\frac{\sigma_s}{s_{\max}-1}\,e_G\sqrt B\,(1-o(1))$; and in rounds that admit independent "
-        r"prompts $E[\mathrm{Imb}_{BF\text{-}IO}] \to \frac{G-1}2 d$, $d$ the greatest common divisor of the "
-        r"differences of sizes, so that the ratio is at least $\frac{2G}{G-1}\,\frac{\sigma_s}{s_{\max}-1}\,e_G\sqrt "
-        r"B\,(1-o(1))$.",
-        refuted_by="One best placement with an imbalance above (G-1)(s_max-1), a mean of FCFS or of two sizes off its "
-        "law, or a larger share of FCFS's imbalance left than claimed.",
-        measure=measure_theorem_1,
+    claim(
+        "theorem-1",
+        measure_theorem_1,
         quick=(
             {},
             {"pool": "two", "rounds": 1_000},
@@ -232,10 +222,6 @@ _OF_ROUNDS = (
             {"G": 16, "B": 64, "s_max": 100, "rounds": 200},
             {"G": 4, "B": 4, "s_max": 1000, "rounds": 400},
         ),
-        expected=Verdict.HOLDS,
-        remark="The bound of a round is attained: of sizes 1 and s_max, one large request too many leaves it. It needs "
-        "neither randomness nor large B. Selection from an overloaded pool, which the statement allows and its proof "
-        "does not cover, can only lower the imbalance of the exact rule. Of two sizes the law of rounds is exact.",
     ),
 )
 
@@ -362,18 +348,9 @@ _TWICE = ((2048, 600), (8192, 200))
 _BELOW = ({"B": 72, "p": 0.0175, "s_max": 100}, {"B": 1024, "p": 0.02, "s_max": 10})
 
 _OF_CHAINS = (
-    Claim(
-        name="theorem-2",
-        title="BF-IO against FCFS under geometric outputs",
-        source="BF-IO, Theorem 2, equation (4), with the corrected Lemma 4",
-        statement=r"With $o_i \sim \mathrm{Geo}(p)$ and a pool that is replete, or meets Definition 1 with ties broken "
-        r"by leximax, for $B \ge 4B^*$: "
-        r"$\mathrm{IIR} \ge \frac{G}{G-1}\,\frac{\sigma_{snap}}{s_{\max}-2}\,e_G\sqrt B\,(1-o(1))$, which is the "
-        r"printed bound without its factor $p$ and with $e_G$ for $c\sqrt{\log G}$. Replete: "
-        r"$\frac{2G}{G-1}\,\frac{\sigma_{snap}}{s_{\max}-1}\,e_G\sqrt B\,(1-o(1))$.",
-        refuted_by="A larger share of FCFS's imbalance left than the inverse of a replete pool's floor, one off the "
-        "law of the spacing, or a mean of FCFS off its law, from B = 4 B* on.",
-        measure=measure_theorem_2,
+    claim(
+        "theorem-2",
+        measure_theorem_2,
         quick=(
             *_CLEAR,
             {**_WIDE, "batches": 40},
@@ -393,24 +370,10 @@ _OF_CHAINS = (
             {"B": 8192, "p": 0.2, "pool": "two", "peak": "mean", "batches": 200},
             {"G": 16, "B": 4096, "s_max": 8, "pool": "two", "peak": "mean", "batches": 200},
         ),
-        expected=Verdict.HOLDS,
-        remark="Below B* the floor does not hold: at B = 72 and p B = 1.3, where practice lies, an exact rule with an "
-        "endless pool leaves far more than it. The infimum over all overloaded instances cannot be simulated; here "
-        "BF-IO chooses from a pool that never lacks a size. With the mean peak it does FCFS's work: both admit prompts "
-        "of the same mean. With the others it admits shorter or longer ones, which leaves the same. The floor is "
-        "attained for many workers and sizes far apart; what is left is the law of the spacing, spacing-law.",
     ),
-    Claim(
-        name="theorem-3",
-        title="BF-IO against FCFS under any common growth",
-        source="BF-IO, Theorem 3, equation (5)",
-        statement=r"With a common growth $\delta_k$ of every running request and the pool of theorem-2, for "
-        r"$B \ge 4B^*(\delta)$: "
-        r"$\mathrm{IIR} \ge \frac{G}{G-1}\,\frac{\sqrt{\sigma_s^2 + \mathrm{Var}\,\Delta(A)}}{s_{\max}}\,e_G\sqrt B"
-        r"\,(1-o(1))$; replete: with $\frac{s_{\max}-1}2$ for $s_{\max}$.",
-        refuted_by="A larger share of FCFS's imbalance left than the inverse of a replete pool's floor, one off the "
-        "law of the spacing, or a mean of FCFS off its law, from B = 4 B* on.",
-        measure=measure_theorem_3,
+    claim(
+        "theorem-3",
+        measure_theorem_3,
         quick=(
             {"growth": "0"},
             {"growth": "3", "B": 4096},
@@ -433,9 +396,6 @@ _OF_CHAINS = (
             {"growth": "3", "B": 4096},
             {"growth": "1", "B": 512, "pool": "two", "batches": 60},
         ),
-        expected=Verdict.HOLDS,
-        remark="Growths that differ between requests, as in speculative decoding, are not covered by the theorem; "
-        "lemma-2-definition-1 is, for it holds whatever the loads before admission are.",
     ),
 )
 CLAIMS = (*_OF_ROUNDS, *_OF_CHAINS)

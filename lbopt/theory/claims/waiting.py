@@ -18,8 +18,8 @@ from lbopt.theory.chains.waiting_runs import (
     spread,
     steady,
 )
-from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding, Verdict
+from lbopt.theory.claim import Claim, claim
+from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require
 from lbopt.theory.laws.waiting import (
     back_to_back_wait,
@@ -126,71 +126,34 @@ def _jsq_order(*, N: int = 10, load: float = 8.0, requests: int = 100_000, seed:
 
 
 _BOUND: tuple[Claim, ...] = (
-    Claim(
-        name="waiting-single-server",
-        title="M/D/1, the check of the simulation itself",
-        source="Pollaczek and Khinchine; SBS, section 3.4",
-        statement=r"One instance, one request a pass, Poisson arrivals, $\rho=\Lambda T<1$: "
-        r"$\mathbb E[W]=\frac{\rho T}{2(1-\rho)}$.",
-        refuted_by="A simulated mean wait outside its joint 99.99 % region.",
-        measure=_single_server,
+    claim(
+        "waiting-single-server",
+        _single_server,
         quick=[{"load": 0.5}, {"load": 0.8}],
         full=[{"load": load, "requests": 3_000_000} for load in (0.5, 0.8, 0.9)],
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="waiting-many-servers",
-        title="M/D/N, one request a pass from a common queue",
-        source="Crommelin 1932; SBS, section 3.4",
-        statement=r"With $X$ the stationary law of $X'=(X-N)^++\mathrm{Poisson}(N\rho)$, "
-        r"$\mathbb E[W]=T\,\frac{\mathbb E(X-N)^+}{N\rho}$, which is at most the wait of M/D/1 at the same $\rho$.",
-        refuted_by="A simulated mean wait outside its joint 99.99 % region, or above that of M/D/1.",
-        measure=_many_servers,
+    claim(
+        "waiting-many-servers",
+        _many_servers,
         quick=[{"load": 0.5}, {}, {"N": 2, "load": 0.7}],
         full=[{"N": N, "load": load, "requests": 3_000_000} for N in (1, 2, 10, 32) for load in (0.8, 0.9)],
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="waiting-immediate",
-        title="Immediate dispatch waits half a pass while busy",
-        source="SBS, sections 3.2 and 3.3 (lbopt)",
-        statement=r"Requests bound at random on arrival, gated passes of length $T$ without limit, Poisson arrivals of "
-        r"rate $\Lambda$ per instance. Work-conserving instances: $\mathbb E[W]=\frac T2P$ and "
-        r"$\mathrm{Var}\,W=T^2(\frac P3-\frac{P^2}4)$ with $P=\frac{\Lambda T}{\Lambda T+e^{-\Lambda T}}$; back to "
-        r"back: $W\sim U[0,T]$. For every $N$.",
-        refuted_by="A mean or variance outside its joint 99.99 % region at any load or number of instances.",
-        measure=_immediate,
+    claim(
+        "waiting-immediate",
+        _immediate,
         quick=[{"N": 1, "load": 0.5}, {"N": 4, "load": 2.0}, {"load": 0.05}, {"load": 8.0}],
         full=[{**point, "requests": 500_000} for point in GRID],
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="waiting-bounded-passes",
-        title="Bounded passes: Bailey's bulk queue, and 1/N of it under spacing",
-        source="Bailey 1954; lbopt",
-        statement=r"Passes hold at most $c$ requests, $\Lambda T<c$. With $X$ the stationary queue of "
-        r"$X'=(X-c)^++\mathrm{Poisson}(\Lambda T)$, a random split waits "
-        r"$\mathbb E[W]=T\,\frac{\mathbb E(X-c)^++\Lambda T/2}{\Lambda T+P(X=0)}$, and spacing waits exactly $1/N$ of "
-        r"that.",
-        refuted_by="A mean outside its joint 99.99 % region.",
-        measure=_bounded,
+    claim(
+        "waiting-bounded-passes",
+        _bounded,
         quick=[{"load": 2.0, "requests": 400_000}, {"load": 3.2, "requests": 400_000}],
         full=[{"load": 4 * rho, "requests": 4_000_000} for rho in (0.5, 0.8, 0.9, 0.95)]
         + [{"N": N, "load": 0.8 * c, "capacity": c} for N, c in ((1, 1), (2, 2), (32, 16))],
-        expected=Verdict.HOLDS,
-        remark="So the factor N of the published claim is exact against a random split at every load and capacity, "
-        "if the interval is counted from the last dispatch.",
     ),
-    Claim(
-        name="waiting-round-robin",
-        title="Round-robin: the wait by a chain of N states",
-        source="lbopt; SBS, section 3.3",
-        statement=r"Requests dealt in turn to work-conserving instances without limit: with $\pi$ the stationary law "
-        r"of the place $j$ in the round at the starts of passes, $r=N\Lambda$ and $K\sim\mathrm{Poisson}(rT)$, "
-        r"$\mathbb E[W]=\frac{\sum_j\pi_j\sum_i[T\,P(K\ge m)-\frac mrP(K\ge m+1)]}"
-        r"{\sum_j\pi_j[\sum_iP(K\ge m)+P(K<N-j)]}$, $m=iN-j$.",
-        refuted_by="A mean outside its joint 99.99 % region.",
-        measure=_round_robin,
+    claim(
+        "waiting-round-robin",
+        _round_robin,
         quick=[{"load": 0.5}, {"load": 2.0}, {"N": 4, "load": 1.0}],
         full=[
             {"N": N, "load": load, "requests": 1_000_000}
@@ -198,36 +161,18 @@ _BOUND: tuple[Claim, ...] = (
             for load in (0.5, 1.0, 2.0, 8.0)
             if round_robin_wait(N, load) > 1e-3
         ],
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="waiting-round-robin-no-worse",
-        title="Round-robin waits no longer than a random split",
-        source="SBS, section 3.3: at low load smaller, at high load the same",
-        statement=r"$\mathbb E[W_{\mathrm{round\text{-}robin}}]\le\mathbb E[W_{\mathrm{random}}]$ at every load.",
-        refuted_by="A load at which it waits longer.",
-        measure=_round_robin_order,
+    claim(
+        "waiting-round-robin-no-worse",
+        _round_robin_order,
         quick=[{"load": 0.5}, {"load": 2.0}],
         full=[{"N": N, "load": load, "requests": 1_000_000} for N in (2, 10, 32) for load in (0.5, 1.0, 2.0, 4.0)],
-        expected=Verdict.REFUTED,
-        remark="True at low load. In between it waits longer: at N = 10 and load 2 exactly 0.4996 T against 0.4683 T. "
-        "Evenly dealt requests come during a pass almost surely, so no instance is ever found idle, while a random "
-        "split finds one in sixteen idle.",
     ),
-    Claim(
-        name="waiting-jsq-no-worse",
-        title="The shortest queue waits no longer than a random split",
-        source="lbopt",
-        statement=r"Bound on arrival to the instance with the fewest requests, in the queue and in the pass, requests "
-        r"wait no longer than under a random split: $\mathbb E[W_{\mathrm{JSQ}}]\le\mathbb E[W_{\mathrm{random}}]$.",
-        refuted_by="A load at which it waits longer.",
-        measure=_jsq_order,
+    claim(
+        "waiting-jsq-no-worse",
+        _jsq_order,
         quick=[{"load": 0.5}, {"load": 8.0}],
         full=[{"N": N, "load": load, "requests": 400_000} for N in (2, 10, 32) for load in (0.5, 2.0, 8.0)],
-        expected=Verdict.REFUTED,
-        remark="Where a pass takes the same time however full it is, few requests at an instance mean that its pass "
-        "has just begun: at N = 10 and load 8 the wait is about 0.86 T against T/2. Also against the reading that "
-        "every immediate rule waits T/2.",
     ),
 )
 
@@ -348,90 +293,42 @@ def _light_pool(*, N: int = 10, load: float = 0.5, requests: int = 200_000, seed
 
 
 _TOGETHER: tuple[Claim, ...] = (
-    Claim(
-        name="waiting-lattice",
-        title="Evenly staggered starts wait T/(2N)",
-        source="SBS, section 3.2",
-        statement=r"All wait together and passes start on the lattice of step $T/N$, filled or not: $W\sim U[0,T/N]$, "
-        r"so $\mathbb E[W]=\frac T{2N}$ and $\mathrm{Var}\,W=\frac{T^2}{12N^2}$, at every load.",
-        refuted_by="A mean or variance outside its joint 99.99 % region.",
-        measure=_lattice,
+    claim(
+        "waiting-lattice",
+        _lattice,
         quick=[{"N": 1}, {"N": 4, "load": 0.5}, {"load": 0.05}, {"N": 32, "load": 8.0}],
         full=[{**point, "requests": 500_000} for point in GRID],
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="waiting-frozen-pool",
-        title="Late binding alone, with phases that never move, waits T/(N+1)",
-        source="lbopt; SBS, section 3.2",
-        statement=r"All wait together and each instance starts every $T$ at its own phase, independent and uniform: "
-        r"$\mathbb E[W]=\frac T{N+1}$, $\mathrm{Var}\,W=\frac{NT^2}{(N+1)^2(N+2)}$, so that even phases are worth the "
-        r"factor $\frac{2N}{N+1}<2$.",
-        refuted_by="A mean or variance over random phases outside its joint 99.99 % region.",
-        measure=_frozen_pool,
+    claim(
+        "waiting-frozen-pool",
+        _frozen_pool,
         quick=[{"N": 1}, {"N": 4}, {"load": 8.0}, {"N": 32}],
         full=[{"N": N, "load": load, "replications": 2_000} for N in INSTANCES for load in LOADS],
-        expected=Verdict.HOLDS,
-        remark="Against immediate dispatch (T/2), late binding gives the factor (N+1)/2 and the stagger at most 2 "
-        "more.",
     ),
-    Claim(
-        name="waiting-spacing",
-        title="Spacing waits 1/N of immediate dispatch at every load",
-        source="lbopt; SBS, section 3.3",
-        statement=r"A dispatch needs a free instance and $T/N$ since the last dispatch: "
-        r"$\mathbb E[W]=\frac T{2N}\,\frac{\Lambda T}{\Lambda T+e^{-\Lambda T}}=\frac1N\mathbb E[W_{imm}]$, and the "
-        r"variance is $\frac1{N^2}$ of that of immediate dispatch.",
-        refuted_by="A mean or variance outside its joint 99.99 % region.",
-        measure=_spacing,
+    claim(
+        "waiting-spacing",
+        _spacing,
         quick=[{"N": 1}, {"N": 4, "load": 0.5}, {"load": 0.05}, {"N": 32, "load": 8.0}],
         full=[{**point, "requests": 500_000} for point in GRID],
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="waiting-unspaced-pool",
-        title="A busy pool without a timer evens out by itself",
-        source="lbopt; SBS, section 3.2",
-        statement=r"The first free instance takes all who wait. From random phases the mean wait comes, in a long run, "
-        r"to within a quarter of $\frac T{2N}$, below the $\frac T{N+1}$ of frozen phases: its last quarter waits no "
-        r"longer than its first, and no less than spacing ($2\le\Lambda T\le10$).",
-        refuted_by="A last quarter that waits longer than the first, longer than 1.25 T/(2N), or less than spacing.",
-        measure=_unspaced_pool,
+    claim(
+        "waiting-unspaced-pool",
+        _unspaced_pool,
         quick=[{"load": 2.0}, {"load": 8.0}, {"N": 4, "load": 4.0}],
         full=[
             {"N": N, "load": load, "requests": requests}
             for N, requests in ((3, 400_000), (4, 400_000), (10, 1_500_000), (16, 1_500_000), (32, 3_000_000))
             for load in (2.0, 4.0, 8.0)
         ],
-        expected=Verdict.HOLDS,
-        remark="So in the long run a timer is worth 2 to 20 % of the wait at busy instances; what it does at once is "
-        "to make the first phases not matter. At load 2 to 4 they are forgotten within the first quarter of these "
-        "runs; at load 8 and N = 32 the wait still falls in the last one.",
     ),
-    Claim(
-        name="waiting-saturated-pool",
-        title="A pool that never idles keeps its phases",
-        source="lbopt; SBS, section 3.2",
-        statement=r"While more wait than the next pass can hold, every start of a pass is at its instance's first "
-        r"phase plus a whole number of $T$.",
-        refuted_by="One start away from the phases.",
-        measure=_saturated_pool,
-        quick=[{}],
-        full=[{"N": N, "requests": 200_000} for N in (2, 10, 32)],
-        expected=Verdict.HOLDS,
+    claim(
+        "waiting-saturated-pool", _saturated_pool, quick=[{}], full=[{"N": N, "requests": 200_000} for N in (2, 10, 32)]
     ),
-    Claim(
-        name="waiting-pool-light-load",
-        title="At light load spacing loses to the plain pool, and the idle bypass mends it",
-        source="lbopt; SBS, sections 3.3 and 11",
-        statement=r"At $\Lambda T\le\frac12$ and $N\ge4$ the pool without spacing waits at most half as long as "
-        r"spacing, and so does spacing that serves whoever finds an idle instance at once; the two differ by at most a "
-        r"tenth of the wait under spacing.",
-        refuted_by="A mean difference on the wrong side by more than its joint 99.99 % region.",
-        measure=_light_pool,
+    claim(
+        "waiting-pool-light-load",
+        _light_pool,
         quick=[{"load": 0.05}, {}],
         full=[{"N": N, "load": load, "requests": 2_000_000} for N in (4, 10, 32) for load in (0.05, 0.2, 0.5)],
-        expected=Verdict.HOLDS,
     ),
 )
 CLAIMS = (*_BOUND, *_TOGETHER)

@@ -25,9 +25,9 @@ from lbopt.theory.chains.waiting_runs import (
     spread,
     steady,
 )
-from lbopt.theory.claim import Claim
+from lbopt.theory.claim import Claim, claim
 from lbopt.theory.claims.waiting import GRID, INSTANCES
-from lbopt.theory.finding import Finding, Verdict
+from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require
 from lbopt.theory.laws.waiting import back_to_back_wait, break_even_load, immediate_wait, tick_wait
 
@@ -104,79 +104,40 @@ def _gain(
 
 
 _PUBLISHED: tuple[Claim, ...] = (
-    Claim(
-        name="waiting-published",
-        title="T/2 against T/(2N), under the assumptions that it needs",
-        source="SBS (arXiv 2512.16134), section 3.1; assumptions A1 to A6 by lbopt",
-        statement=r"Constant pass time $T$ (A1), every instance back to back (A2), passes that hold all who wait (A3), "
-        r"stationary arrivals that do not look at phases (A4), no latency (A5), starts spaced evenly by $T/N$ (A6): "
-        r"immediate dispatch waits $\frac T2$ on average and staggered dispatch $\frac T{2N}$.",
-        refuted_by="A mean, or the difference between one and N times the other, outside its joint 99.99 % region.",
-        measure=_published,
+    claim(
+        "waiting-published",
+        _published,
         quick=[{"N": 1}, {"N": 3}, {}, {"N": 32, "load": 0.5}],
         full=[{**point, "requests": 500_000} for point in GRID],
-        expected=Verdict.HOLDS,
-        remark="Of the factor N, late binding alone (one queue, phases as they are) gives (N + 1)/2; the stagger adds "
-        "less than 2, and in the long run a busy pool evens out without it: see waiting-frozen-pool and "
-        "waiting-unspaced-pool. Of the time to the first token it takes (1 - 1/N)/3 at most.",
     ),
-    Claim(
-        name="waiting-published-any-load",
-        title="The same at any load, with instances that start when a request comes",
-        source="SBS, section 3.1, read without A2",
-        statement=r"Work-conserving instances, spacing of $T/N$ between dispatches: immediate dispatch waits $\frac "
-        r"T2$ and staggered dispatch $\frac T{2N}$ at any load.",
-        refuted_by="A mean outside its joint 99.99 % region at one load.",
-        measure=_any_load,
+    claim(
+        "waiting-published-any-load",
+        _any_load,
         quick=[{"load": 0.05}, {}],
         full=[{"N": N, "load": load, "requests": 500_000} for N in (2, 10, 32) for load in (0.05, 0.5, 2.0, 8.0)],
-        expected=Verdict.REFUTED,
-        remark="Both values carry the factor P = load / (load + exp(-load)), the share of time in passes: 0.05 at load "
-        "0.05, 0.45 at 0.5, 0.94 at 2. The ratio N is right at every load (waiting-spacing), both values are not.",
     ),
-    Claim(
-        name="waiting-tick-never-worse",
-        title="A staggered tick never waits longer than immediate dispatch",
-        source="SBS, section 3.1, the interval read as a tick",
-        statement=r"With work-conserving instances, dispatch on a fixed lattice of step $T/N$ waits no longer than "
-        r"immediate dispatch at random, at any load.",
-        refuted_by="A load at which it waits longer.",
-        measure=_never_worse,
+    claim(
+        "waiting-tick-never-worse",
+        _never_worse,
         quick=[{}],
         full=[{"N": N, "load": load, "requests": 500_000} for N in INSTANCES for load in (0.01, 0.05, 0.5)],
-        expected=Verdict.REFUTED,
-        remark="It is worse below the load of waiting-tick-light-load; at one instance at every load.",
     ),
-    Claim(
-        name="waiting-tick-light-load",
-        title="Where the tick starts to pay: load W(1/(N - 1))",
-        source="lbopt; SBS, section 3.3, says about 1/N",
-        statement=r"With work-conserving instances the tick waits longer than immediate dispatch at random exactly "
-        r"below the load $\Lambda T=W_0(\frac1{N-1})=\frac1N+O(N^{-3})$, with Lambert's $W_0$.",
-        refuted_by="A mean difference away from 0 at that load, or of the wrong sign beside it.",
-        measure=_light_load,
+    claim(
+        "waiting-tick-light-load",
+        _light_load,
         quick=[{"N": 2}, {"share": 0.5}, {}, {"share": 2.0}],
         full=[
             {"N": N, "share": share, "requests": 1_000_000}
             for N in INSTANCES[1:]
             for share in (0.5, 0.8, 1.0, 1.2, 2.0)
         ],
-        expected=Verdict.HOLDS,
     ),
-    Claim(
-        name="waiting-published-gain",
-        title="The factor N against round-robin with bounded passes",
-        source="SBS, section 3.1, against the usual baseline and without A3",
-        statement=r"Passes hold at most $c$ requests: round-robin waits at least $N$ times as long as spacing.",
-        refuted_by="A load and capacity at which it waits less than N times as long.",
-        measure=_gain,
+    claim(
+        "waiting-published-gain",
+        _gain,
         quick=[{}],
         full=[{"load": 4 * rho, "requests": 2_000_000} for rho in (0.5, 0.8, 0.9, 0.95)]
         + [{"load": 3.8, "requests": 1_000_000, "rule": rule} for rule in ("random", "jsq")],
-        expected=Verdict.REFUTED,
-        remark="At c = 4, rho = 0.95 and N = 10 the gain over round-robin is about 2.4, not 10, because round-robin "
-        "evens out what comes to an instance. Over a random split it is N exactly (waiting-bounded-passes); over the "
-        "pool without a timer 5 to 30 %.",
     ),
 )
 
@@ -282,17 +243,11 @@ _BOUNDED = [
 ]
 
 _FOUND_AGAIN: tuple[Claim, ...] = (
-    Claim(
-        name="waiting-reference-values",
-        title="The table of simulated waits, found again",
-        source="lbopt, an earlier simulation; SBS, section 3.5",
-        statement=r"The means that an independent simulation printed, for immediate, pooled, tick and spaced dispatch, "
-        r"with and without capacity, and for M/D/1 and M/D/10.",
-        refuted_by="A mean outside the joint 99.99 % region of both simulations.",
-        measure=_reference,
+    claim(
+        "waiting-reference-values",
+        _reference,
         quick=[*_UNLIMITED, *_FROZEN],
         full=[*_UNLIMITED, *_FROZEN, *_POOL, *_BOUNDED],
-        expected=Verdict.HOLDS,
     ),
 )
 CLAIMS = (*_PUBLISHED, *_FOUND_AGAIN)
