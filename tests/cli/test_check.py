@@ -60,7 +60,7 @@ def test_a_regime_of_ones_own(check, here):
     code, shown, _ = check("fcfs-exact:G=4,p=0.3", "--seed", 1, "-o", "out")
     assert code == 0
     assert "G=4, B=64, p=0.3, s<=8" in shown
-    assert "Command: `lbopt check fcfs-exact:G=4,p=0.3 --quick --seed 1`" in (here / "out" / "theory.md").read_text()
+    assert "lbopt check fcfs-exact:G=4,p=0.3" in (here / "out" / "theory.md").read_text()
     run = json.loads((here / "out" / "run.json").read_text())
     regimes = [{"claim": "fcfs-exact", "regimes": [{"G": 4, "p": 0.3}]}]
     assert run["configuration"] == {"level": "quick", "seed": 1, "claims": regimes}

@@ -90,7 +90,7 @@ def test_the_manual_has_the_proof(claim: str) -> None:
 def test_the_ledgers_page_links_to_the_proofs() -> None:
     """In docs/theory.md the row of a claim that is proved has a link to its proof, and no other row has one."""
     rows = re.findall(
-        r"^\| \[`([\w-]+)`\]\(#\1\) \| (.+?) \| [\w ]+ \| `\w+` \|$", LEDGER_PAGE.read_text("utf-8"), re.MULTILINE
+        r"^\| \[`([\w-]+)`\]\{#\1\} \| (.+?) \| [\w ]+ \| `\w+` \|$", LEDGER_PAGE.read_text("utf-8"), re.MULTILINE
     )
     assert len(rows) == len(CLAIMS)
     linked = {claim: re.findall(r"\[proof\]\(#([\w-]+)\)", says) for claim, says in rows}
