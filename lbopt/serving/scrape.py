@@ -1,10 +1,8 @@
 """What engines and routers say of themselves: metrics in Prometheus' text, and counts of tokens.
 
-What is read of metrics in Prometheus' text: an engine's by rank, and a router's fleet as numbers for a terminal.
-
-Two readings of a router make rates; a counter that has fallen means that the router was started anew.
-
-What an engine says of tokens, believed where it can be true: a count beyond any context is no count.
+Of an engine's metrics the requests and the share of the cache are read, by rank; of a router's, the fleet as numbers
+for a terminal. Two readings of a router make rates; a counter that has fallen means that the router was started anew. What
+cannot be read is not zero, and a count of tokens beyond any context is no count.
 """
 
 from __future__ import annotations

@@ -1,22 +1,17 @@
 """Seals a record: reads its rows, joins decisions with outcomes, and writes them in the forms of lbopt.
 
 `requests.csv` has one row a request, as `lbopt audit` wants it; `steps.jsonl` one step problem a line with what the
-router then did, for `lbopt gap --problems`; `sealed.json` counts. Where the record tells what prompts begin with,
-`trace.jsonl` has the finished requests with their prefixes (see `prefix_trace`). A request that was placed and whose
-ending is not in the record, because the router was killed or runs on, is *censored*: its row says "running" and no
-finish.
+router then did, for `lbopt gap --problems`; `sealed.json` counts. A request that was placed and whose ending is not in
+the record, because the router was killed or runs on, is *censored*: its row says "running" and no finish.
 
-Rows of a record as data from outside: what is no row of a router is left out and counted, whatever it holds.
+A record may be cut by a kill, and may come from anywhere. What is no row of a router is left out and counted, whatever
+it holds, and numbers are bounded, so that nothing behind them overflows.
 
-A record may be cut by a kill, and may come from anywhere. Numbers are bounded here, so that
-nothing behind it overflows.
-
-A sealed record as a trace that tells prefixes, in Mooncake's form, which the rest of lbopt reads.
-
-Mooncake names blocks of 512 tokens, a record hashes blocks of bytes. All prompts of a model and kind get one ratio of
-bytes to tokens, that of their sums, so that equal beginnings stay equal: block j of tokens gets the last hash whose
-bytes end before 512 * (j + 1) tokens do. Hashes become numbers in the order in which they come up, so that a trace has
-nothing of the key.
+Where the record tells what prompts begin with, `trace.jsonl` has the finished requests in Mooncake's form. Mooncake
+names blocks of 512 tokens, a record hashes blocks of bytes. All prompts of a model and kind get one ratio of bytes to
+tokens, that of their sums, so that equal beginnings stay equal: block j of tokens gets the last hash whose bytes end
+before 512 * (j + 1) tokens do. Hashes become numbers in the order in which they come up, so that a trace has nothing of
+the key.
 """
 
 from __future__ import annotations

@@ -1,15 +1,12 @@
 """Clients: how many connections they may have, how long one may keep the router waiting, and the bytes that they hold.
 
-Clients' connections: how many there may be, how long one may keep the router waiting, and errors of HTTP itself.
-
 A request and its answer take two open files, so clients get half of those that the process may have, less a reserve.
 One that comes beyond them is *spare*: it is told so, but `/health`, `/ready` and `/metrics` answer it all the same. Of
 too many spare ones the oldest is dropped.
 
-How many bytes of bodies and answers the router may hold at once, over all clients.
-
-A client decides how much it sends and when it reads, so without a bound in all the memory is the clients'. Bytes are
-counted as they come, whatever a header announces, and are free again when the request has ended or needs them no more.
+A client decides how much it sends and when it reads, so without a bound in all the memory is the clients'. Bytes of
+bodies and of whole answers are counted as they come, whatever a header announces, and are free again when the request
+has ended or needs them no more.
 """
 
 from __future__ import annotations

@@ -5,10 +5,8 @@ took it. Only then is the engine to blame and not the request, so a client canno
 An engine that refuses holds nothing and looks idle, so without a rest every rule would choose it again and again. What
 it runs goes on meanwhile. So rests one that broke off a stream, longer each time until it answers one in full.
 
-Looks after the engines: whether they answer, and what their metrics say. Metrics reconcile only, they never decide.
-
-Each address is asked once a period for `/metrics`; an engine without metrics is asked for `/health`. A metric that
-cannot be read says nothing about a worker, and makes a prefiller count as full.
+Each address is asked once a period for `/metrics`; an engine without metrics is asked for `/health`. Metrics reconcile
+and never decide. A metric that cannot be read says nothing about a worker, and makes a prefiller count as full.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """A client's request on its way through the router: what its handler waits for, and what stops it.
 
-The reaper: ends what lasts too long, a few times a second.
-
-A timer for each chunk would cost more than all that the router does with it, so limits are looked at here: waits in the
-pool, engines that send nothing, clients that do not read, requests that take too long.
+A timer for each chunk would cost more than all that the router does with it, so limits are looked at a few times a
+second, of all requests at once (`reap`): waits in the pool, engines and gateways that send nothing, clients that do not
+read, requests that take too long.
 """
 
 from __future__ import annotations

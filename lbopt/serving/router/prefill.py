@@ -4,9 +4,10 @@ A prompt goes to the prefiller with most of its cache free among those that take
 order of arrival, which is the back-pressure on prefill. The prefiller's answer brings the true prompt tokens and what
 the decode engine needs to pull the blocks. The blocks are held until the first chunk of the decode engine.
 
-Source: BalanceRoute (arXiv 2605.06113), section 5 (prefill dispatcher, prefill probe).
+A connector says how a prefill engine hands a KV cache over to a decode engine: one class each, and a line in
+`CONNECTORS`.
 
-Connectors: how a prefill engine hands a KV cache over to a decode engine. One class each, and an entry below.
+Source: BalanceRoute (arXiv 2605.06113), section 5 (prefill dispatcher, prefill probe).
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
 """JSON from outside: how deep and how wide it is, seen without building any of it, and the little that is read.
 
-How deep and how wide a JSON text is, seen without building any of it.
-
 A few MiB of brackets become millions of objects wherever they are built, here or in an engine, which answers nothing
 meanwhile. Brackets are counted where they stand outside of texts, block by block, so that no step holds the interpreter
 for long.
 
-What is read of an answer that does not stream: its usage, and what a prefiller hands over. The rest may be anything.
-
-Nothing else of it is built.
+Of an answer that does not stream its usage is read, and what a prefiller hands over. The rest may be anything, and is
+not built.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
 """Engines as the router mirrors them, decode workers and prefill instances: exact at every moment.
 
-A decode worker as the router mirrors it: slots, tokens and requests, kept incrementally and exact at every moment.
+Of a worker the router counts what it sent and what came back; no report of the engine enters. The load is L_g = sum of
+s_i + a_i over the requests that hold a slot; requests beyond the slots queue at the worker in order of dispatch, as in
+an engine.
 
-The router counts what it sent and what came back; no report of the engine enters. The load is L_g = sum of s_i + a_i
-over the requests that hold a slot; requests beyond the slots queue at the worker in order of dispatch, as in an engine.
+A prefill instance has a budget: the share of its KV cache in use, which its metrics tell, and the blocks that requests
+hold. A share that cannot be read counts as full. The blocks of a prompt stay there until the decode worker has pulled
+them, of which the first chunk is the proof; they are given back in every other ending, too.
 
-A prefill instance and its budget: the share of its KV cache in use, and the blocks that the router's requests hold.
-
-The share comes from the instance's metrics. One that cannot be read counts as full, so that such an instance gets
-nothing. The blocks of a prompt stay at the prefiller until the decode worker has pulled them, of which the first chunk
-is the proof; they are given back in every other ending, too.
 Source: BalanceRoute (arXiv 2605.06113), section 5 (`PrefillerBudget`).
 """
 

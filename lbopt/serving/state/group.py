@@ -1,16 +1,14 @@
 """The pool of one model, and the barrier groups that serve it: what a rule sees of them, and what it decides.
 
-The pool of one model: prefilled requests in order of arrival, and the barrier groups that serve them.
+The pool holds prefilled requests in order of arrival. One that comes back, because its worker went before the first
+chunk, takes its old place; one that an engine pre-empted joins the end as a new entry.
 
-A request that comes back, because its worker went before the first chunk, takes its old place; one that an engine
-pre-empted joins the end as a new entry. Source: BalanceRoute (arXiv 2605.06113), section 5 (`PromptPool`).
+The router is not told when a step of a group ends. A running request makes one token a step, so the group has made at
+least as many steps since a request started as it has made tokens: the step is the largest start plus tokens of all
+requests seen. It stands still while nothing runs, as in the simulator. An engine that makes several tokens a step
+(speculative decoding) makes it run ahead by that factor, and with it the age bounds that are given in steps.
 
-A barrier group: workers that meet at a barrier in every step, what a rule sees of them, and what it decides.
-
-The router is not told when a step ends. A running request makes one token a step, so the group has made at least as
-many steps since a request started as it has made tokens: the step is the largest start plus tokens of all requests
-seen. It stands still while nothing runs, as in the simulator. An engine that makes several tokens a step (speculative
-decoding) makes it run ahead by that factor, and with it the age bounds that are given in steps.
+Source: BalanceRoute (arXiv 2605.06113), section 5 (`PromptPool`).
 """
 
 from __future__ import annotations
