@@ -1,8 +1,8 @@
 """What engines and routers say of themselves: metrics in Prometheus' text, and counts of tokens.
 
 Of an engine's metrics the requests and the share of the cache are read, by rank; of a router's, the fleet as numbers
-for a terminal. Two readings of a router make rates; a counter that has fallen means that the router was started anew. What
-cannot be read is not zero, and a count of tokens beyond any context is no count.
+for a terminal. Two readings of a router make rates; a counter that has fallen means that the router was started anew.
+What cannot be read is not zero, and a count of tokens beyond any context is no count.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a mock fleet is: workers and what their steps cost, prefill instances, addresses, and how answers are sent.
 
-What goes wrong on demand is a text: ``kind:worker=3,at=10s,for=5s``, one fault a line in a file or in the body of a request.
+What goes wrong on demand is a text: ``kind:worker=3,at=10s,for=5s``, one a line in a file or in the body of a request.
 
 crash
     The process of the endpoint dies: connections are reset, new ones are refused, and its requests are lost. With

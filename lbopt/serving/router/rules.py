@@ -2,7 +2,8 @@
 
 A round on arrival places a request as soon as a slot is free. A round at the end of a step (`StepEnds`) sees all who
 have come during the step and all slots that its last tokens have freed, and places them together: the order of events
-of the simulator (the manual, *simulator*, "Steps and decisions"). Who comes during a step counts as revealed at its end.
+of the simulator (the manual, *simulator*, "Steps and decisions"). Who comes during a step counts as revealed
+at its end.
 
 A group may decide where its step has advanced since its last round, where nothing is bound to it, or where no step has
 ended for `longest` seconds: tokens of answers that do not stream show at their end alone.
