@@ -11,10 +11,9 @@ from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.known_ends.bounds import exact_bound
-from lbopt.kernels.known_ends.branching import choose_branch, split_anyhow, take_settled
+from lbopt.kernels.known_ends.branching import choose_branch, enter, push, split_anyhow, take_node, take_settled
 from lbopt.kernels.known_ends.copying import copy_rows
 from lbopt.kernels.known_ends.dictionary import DEAR, IMPOSSIBLE, SOLVED, objective_value, run, settle_values
-from lbopt.kernels.known_ends.nodes import enter, push, take_node
 from lbopt.kernels.known_ends.relaxation import (
     add_broken_rows,
     begin_program,

@@ -16,10 +16,11 @@ from lbopt.kernels.windows.branching import (
     can_split,
     impossible_total,
     next_to_settle,
+    push,
     scarce,
+    take,
 )
 from lbopt.kernels.windows.cuts import refresh, separate
-from lbopt.kernels.windows.nodes import push, take
 from lbopt.kernels.windows.placing import cost_of, fill_near, offer
 from lbopt.kernels.windows.polish import polish
 from lbopt.kernels.windows.relaxation import ABOVE, EMPTY, OPTIMAL, exact_bound, first_basis, optimise, sound

@@ -19,8 +19,7 @@ from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates import Certificate
-from lbopt.solvers.exact.known_ends import KnownEnds
-from lbopt.solvers.exact.known_ends_ascent import unpacked
+from lbopt.solvers.exact.known_ends import KnownEnds, unpacked
 from lbopt.solvers.exact.known_ends_tree import Tree
 
 #: Records of the tree before it is given up.

@@ -14,15 +14,13 @@ import numpy as np
 
 from lbopt.kernels.deadline import NEVER
 from lbopt.kernels.known_ends.placing import add_loads
-from lbopt.kernels.known_ends.polish import polish
-from lbopt.kernels.known_ends.shaking import shake
+from lbopt.kernels.known_ends.polish import polish, shake
 from lbopt.kernels.known_ends.state import INFINITY, OPEN, STUCK
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.elementary import elementary_bound
-from lbopt.solvers.exact.known_ends import KnownEnds
-from lbopt.solvers.exact.known_ends_ascent import Ascent
+from lbopt.solvers.exact.known_ends import Ascent, KnownEnds
 from lbopt.solvers.exact.known_ends_tree import Tree
 from lbopt.solvers.exact.search import ExactAnswer
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import record
 from lbopt.kernels.deadline import NEVER
-from lbopt.kernels.known_ends.reduced_cost_fixing import fix_by_reduced_costs
+from lbopt.kernels.known_ends.bounds import fix_by_reduced_costs
 from lbopt.kernels.known_ends.state import BRANCH, OPEN, PROGRESS, STUCK, Nodes, Prices
 from lbopt.kernels.known_ends.tree import advance
 from lbopt.model.integers import IntArray

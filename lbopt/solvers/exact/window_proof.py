@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import CertificateError
-from lbopt.kernels.windows.nodes import take
+from lbopt.kernels.windows.branching import take
 from lbopt.kernels.windows.state import CUTS
 from lbopt.kernels.windows.tree import BY_CLASS, BY_TOTAL, NO_BOX, NO_CUT, NO_POINT, NO_SETS, NOT_CHEAPER, begin, visit
 from lbopt.model import StepProblem

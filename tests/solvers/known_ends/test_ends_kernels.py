@@ -13,13 +13,11 @@ from lbopt.kernels.deadline import NEVER
 from lbopt.kernels.known_ends.ascent import put_on_shares
 from lbopt.kernels.known_ends.bounds import bound_of_all, cheapest_pattern, exact_bound
 from lbopt.kernels.known_ends.placing import add_loads
-from lbopt.kernels.known_ends.polish import polish
-from lbopt.kernels.known_ends.shaking import shake
+from lbopt.kernels.known_ends.polish import polish, shake
 from lbopt.kernels.known_ends.state import INFINITY
 from lbopt.model import check_assignment, objective
 from lbopt.solvers.elementary import greedy_assignment
-from lbopt.solvers.exact.known_ends import KnownEnds
-from lbopt.solvers.exact.known_ends_ascent import Ascent
+from lbopt.solvers.exact.known_ends import Ascent, KnownEnds
 from lbopt.solvers.exact.known_ends_tree import Tree
 
 pytestmark = pytest.mark.jit

@@ -9,8 +9,8 @@ from scipy.optimize import linprog
 from solvers.windows.window_problems import random_window
 
 from lbopt.kernels.windows.boxes import snap
+from lbopt.kernels.windows.branching import take
 from lbopt.kernels.windows.cuts import limit_of, refresh, separate
-from lbopt.kernels.windows.nodes import take
 from lbopt.kernels.windows.placing import cost_of, fill_near, nearest
 from lbopt.kernels.windows.polish import cost_alone, cost_of_two, ideal_total, note_tops, polish
 from lbopt.kernels.windows.relaxation import OPTIMAL, exact_bound, first_basis, optimise, sound
