@@ -28,7 +28,7 @@ from lbopt.studies.logs import refuse_logs_of_other_requests
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.requests import RequestSource
 from lbopt.studies.scenario import Scenario
-from lbopt.studies.study import Study
+from lbopt.studies.study import Study, always
 from lbopt.studies.training import said_of_training, training_for
 
 
@@ -174,5 +174,10 @@ def _describe(requests: Trace) -> dict[str, Any]:
 
 
 STUDY = Study(
-    name="gap", config=GapConfig, run=run_gap, account=("trace", "interrupted", "notes", "seconds"), timings=TIMINGS
+    name="gap",
+    config=GapConfig,
+    run=run_gap,
+    account=("trace", "interrupted", "notes", "seconds"),
+    has_results=always,
+    timings=TIMINGS,
 )
