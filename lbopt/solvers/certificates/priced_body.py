@@ -186,7 +186,7 @@ def priced_envelopes(
         pool included.
     nodes
         (first envelope, last envelope, row of `prices`, tree or None), tokens. A tree is the list of its records in
-        preorder: see `branch` and `dead`.
+        preorder: see `placement` and `refuted`.
     """
     body = {
         "scale": int(scale),
@@ -197,16 +197,6 @@ def priced_envelopes(
         ],
     }
     return Certificate(problem_digest=problem_digest, kind="priced-envelopes", bound=int(bound), body=body)
-
-
-def branch(worker: int, patterns: Iterable[Iterable[int]]) -> dict[str, Any]:
-    """Return the record of a branch; the subtrees of the patterns have to follow it in the same order."""
-    return {"worker": int(worker), "patterns": [sorted(map(int, pattern), reverse=True) for pattern in patterns]}
-
-
-def dead(workers: Iterable[int]) -> dict[str, Any]:
-    """Return the record of a leaf."""
-    return {"dead": [int(g) for g in workers]}
 
 
 def placement(kind: int, prices: int, waits: bool, workers: Iterable[int]) -> dict[str, Any]:

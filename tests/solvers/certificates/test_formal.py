@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 from solvers.certificates.formal_cases import FORMS, Case, damaged_cases, forged_cases, true_cases
+from solvers.certificates.pattern_records import branch, dead
 
 from lbopt import StepProblem, solve
 from lbopt.exceptions import CertificateError, InputError
 from lbopt.model import Conditions
 from lbopt.solvers.certificates import Certificate, check, priced_envelopes
 from lbopt.solvers.certificates.formal import find_checker, formally_accepted, words
-from lbopt.solvers.certificates.priced_body import branch, dead, placement, refuted
+from lbopt.solvers.certificates.priced_body import placement, refuted
 
 built = pytest.mark.skipif(find_checker() is None, reason="the verified checker is not built: make proofs")
 

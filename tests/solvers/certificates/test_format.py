@@ -6,12 +6,12 @@ import random
 import pytest
 from solvers.certificates.naive_certificates import produce, sealed, to_dict
 from solvers.certificates.naive_problem import step_problem
+from solvers.certificates.pattern_records import branch, dead
 
 from lbopt.exceptions import CertificateError
 from lbopt.model import StepProblem
 from lbopt.solvers.certificates import KINDS, Certificate, check, priced_envelopes
 from lbopt.solvers.certificates.format import MOST_SLOTS, refuse_many_slots, shown
-from lbopt.solvers.certificates.priced_body import branch, dead
 
 PROBLEM = StepProblem.now([0, 0, 10], [1, 1, 0], [2, 5, 15])  # costs 3 * 10 - 10 - 2 - 5 = 13
 

@@ -12,6 +12,7 @@ from lengths import quick_and_long
 from solvers.certificates.mutations import mutated
 from solvers.certificates.naive_certificates import holds, produce, to_dict
 from solvers.certificates.naive_problem import Naive, optimum, step_problem
+from solvers.certificates.pattern_records import branch, dead
 
 from lbopt.exceptions import CertificateError
 from lbopt.model import StepProblem
@@ -23,8 +24,6 @@ from lbopt.solvers.certificates.priced_body import (
     Placement,
     PricedBody,
     Refuted,
-    branch,
-    dead,
     placement,
     read_priced_body,
     refuted,
