@@ -9,9 +9,8 @@ from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.bounds import evaluate
 from lbopt.kernels.conditions.fill import fill
-from lbopt.kernels.conditions.looks import book
 from lbopt.kernels.conditions.pattern import EXACTLY, ROUGHLY
-from lbopt.kernels.conditions.state import NO_BOUND, NONE, Search, Step
+from lbopt.kernels.conditions.state import NO_BOUND, NONE, Search, Step, book
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.columns import AT_ONCE, reoptimise
 from lbopt.kernels.search.master import PRICED, add_column, drop_columns, reset_master

@@ -9,8 +9,7 @@ the best pattern that it has found.
 """
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.conditions.looks import book
-from lbopt.kernels.conditions.state import Search
+from lbopt.kernels.conditions.state import Search, book
 from lbopt.kernels.deadline import used_up
 
 #: Grains of a margin, and the profit of a grain that nothing fits; sums of a few of these are far from an overflow.

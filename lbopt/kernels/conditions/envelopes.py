@@ -18,9 +18,8 @@ from lbopt.kernels.conditions.columns import add_decision, solve_prices
 from lbopt.kernels.conditions.dive import dive
 from lbopt.kernels.conditions.even_start import try_even_start
 from lbopt.kernels.conditions.fill import fill
-from lbopt.kernels.conditions.looks import book
 from lbopt.kernels.conditions.pattern import ROUGHLY
-from lbopt.kernels.conditions.state import BORROWED, FORBIDDEN, FULL, NONE, OPEN, OWN, PROVED, Search, Step
+from lbopt.kernels.conditions.state import BORROWED, FORBIDDEN, FULL, NONE, OPEN, OWN, PROVED, Search, Step, book
 from lbopt.kernels.conditions.tree import DONE, PAUSED, grow, keep_prices, plant
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.state import Master

@@ -10,8 +10,7 @@ depends on the worker, some may not take it, and resources have limits.
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.conditions.looks import book
-from lbopt.kernels.conditions.state import FORBIDDEN, Search, Step
+from lbopt.kernels.conditions.state import FORBIDDEN, Search, Step, book
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.draw import following
 

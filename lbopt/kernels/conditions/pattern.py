@@ -20,8 +20,7 @@ import numpy as np
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.deep import search_deep
-from lbopt.kernels.conditions.looks import book
-from lbopt.kernels.conditions.state import FORBIDDEN, NONE, Search, Step
+from lbopt.kernels.conditions.state import FORBIDDEN, NONE, Search, Step, book
 
 #: Steps after which a pattern is left as it is, where any bound will do and where it has to be exact.
 ROUGHLY, EXACTLY = 8_000, 1_000_000

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from lbopt.kernels.arrays import Floats, Ints, Record, Records, integers
 from lbopt.kernels.by_reference import by_reference
+from lbopt.kernels.compile import kernel
 
 #: The profit of a pattern where nothing fits; far below every profit.
 NONE = -(1 << 62)
@@ -26,6 +27,9 @@ FORBIDDEN = 1 << 60
 
 #: The bound of prices whose evaluation a limit of the solve cut short: it says nothing.
 NO_BOUND = 1 << 61
+
+#: Looks at candidates that make a unit of work.
+_LOOKS = 1024
 
 #: How `envelopes.advance` ends; FULL: there is no room for another range.
 FULL, OPEN, PROVED = -1, 0, 1
@@ -160,3 +164,11 @@ class Search(NamedTuple):
     start: Ints  # (Q + 1,) place to go on with at each depth
     sums: Ints  # (5, Q + 1) profit, bound without what follows, margin and rooms at each depth
     chosen: Ints  # (Q,) classes of the best pattern
+
+
+@kernel
+def book(s: Search, looks: int) -> None:
+    """Count so many looks at a candidate as work: whatever looks at candidates has to end at the limits of a solve."""
+    ticks = s.effort.ticks + looks
+    s.known.work += ticks // _LOOKS
+    s.effort.ticks = ticks % _LOOKS

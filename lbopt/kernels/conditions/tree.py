@@ -13,8 +13,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.bounds import ban, clear_path, lift, place, unban, worker_best
 from lbopt.kernels.conditions.columns import solve_prices
 from lbopt.kernels.conditions.fill import fill
-from lbopt.kernels.conditions.looks import book
-from lbopt.kernels.conditions.state import FORBIDDEN, NONE, Search, Step
+from lbopt.kernels.conditions.state import FORBIDDEN, NONE, Search, Step, book
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.state import Master
 

@@ -34,6 +34,8 @@ class Trading(NamedTuple):
     sums: Ints  # (G, .) sums of all pairs of a worker's requests in ascending order
     pairs: Ints  # (G, .) and the ranks of each
     assignment: Ints  # (N,)
+    below: Ints  # (G,) the workers below the target
+    place: Ints  # (G,) where each stands there, -1 for the others
 
 
 @kernel
@@ -55,13 +57,10 @@ def trade_down(
         count[g] += 1
     most = Q * (Q - 1) // 2
     sums, pairs = np.zeros((G, most), np.int64), np.zeros((G, most), np.int64)
-    below, place = np.zeros(G, np.int64), np.full(G, -1)  # the workers below the target, and where each stands
-    t, lacking = Trading(sizes, held, count, sums, pairs, assignment), 0
+    below = np.zeros(G, np.int64)
+    t, lacking = Trading(sizes, held, count, sums, pairs, assignment, below, np.full(G, -1)), 0
     for g in range(G):
-        _list_pairs(t, g)
-        if count[g] > 0 and load[g] < target:
-            below[lacking], place[g] = g, lacking
-            lacking += 1
+        lacking = _note(t, g, load[g] < target, lacking)
     work, heavy, blocked = 2 * sizes.size, 0, 0
     while work < work_limit and blocked < G:
         if passed(deadline):
@@ -116,16 +115,23 @@ def trade_down(
         load[giver] -= moved
         load[partner] += moved
         for g in (giver, partner):
-            _list_pairs(t, g)
-            if load[g] < target and place[g] < 0:
-                below[lacking], place[g] = g, lacking
-                lacking += 1
-            elif load[g] >= target and place[g] >= 0:
-                lacking -= 1
-                last = below[lacking]
-                below[place[g]], place[last] = last, place[g]
-                place[g] = -1
+            lacking = _note(t, g, load[g] < target, lacking)
     return work
+
+
+@kernel
+def _note(t: Trading, g: int, lacks: bool, lacking: int) -> int:
+    """Note what worker g holds and whether it is below the target; return how many are."""
+    _list_pairs(t, g)
+    if lacks and t.place[g] < 0 and t.many[g] > 0:
+        t.below[lacking], t.place[g] = g, lacking
+        return lacking + 1
+    if not lacks and t.place[g] >= 0:
+        last = t.below[lacking - 1]
+        t.below[t.place[g]], t.place[last] = last, t.place[g]
+        t.place[g] = -1
+        return lacking - 1
+    return lacking
 
 
 @kernel
