@@ -23,11 +23,10 @@ from lbopt.studies.configuration import Config, from_words, refuse_unknown_words
 from lbopt.studies.cost import CostOutcome
 from lbopt.studies.gap import GapConfig, GapOutcome, run_gap
 from lbopt.studies.gap.config import DEFAULT_BEHAVIOURS, DEFAULT_POLICIES, with_training
-from lbopt.studies.logs import refuse_logs_of_other_requests
 from lbopt.studies.progress import Progress
 from lbopt.studies.scenario import Scenario
 from lbopt.studies.simulation import SimulationConfig, policy_looking, run_simulation
-from lbopt.studies.training import training_for
+from lbopt.studies.training import refuse_logs_of_other_requests, training_for
 from lbopt.studies.training import with_training as scenario_with_training
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ def validate(out: options.Out = None) -> None:
     )
     from lbopt.hardware.published import held_out_sources, measured_steps
     from lbopt.report.folder import check_target
-    from lbopt.report.validation_tables import Validation, validation_tables
+    from lbopt.report.validation_folder import Validation, validation_tables
 
     folder = Path(out) if out else None
     if folder is not None:

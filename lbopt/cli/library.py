@@ -37,8 +37,7 @@ def list_entries(
     from lbopt.cli.console import print_table, say
     from lbopt.instances import library
     from lbopt.instances.library.runs import RUN_KIND
-    from lbopt.report.library_runs import run_facts, run_table
-    from lbopt.report.library_tables import entry_facts, list_table
+    from lbopt.report.library_tables import entry_facts, list_table, run_facts, run_table
 
     runs = [] if open or kind not in (None, RUN_KIND) else list(map(library.load_run, library.run_names()))
     names = [] if kind == RUN_KIND else library.names(kind)
@@ -72,8 +71,7 @@ def show_entry(
     from lbopt.cli.console import out, say
     from lbopt.instances import library
     from lbopt.instances.library.runs import RUN_KIND
-    from lbopt.report.library_runs import run_explanation, run_lines
-    from lbopt.report.library_tables import entry_lines
+    from lbopt.report.library_tables import entry_lines, run_explanation, run_lines
 
     if name.startswith(f"{RUN_KIND}-"):
         run = library.load_run(name)

@@ -15,11 +15,10 @@ from lbopt.simulator import Metrics, Run, ceilings, simulate
 from lbopt.simulator.metrics import Window
 from lbopt.simulator.recorder import detail_figures
 from lbopt.studies.configuration import Option, from_plain
-from lbopt.studies.logs import refuse_logs_of_other_requests
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.scenario import Scenario
 from lbopt.studies.study import Study
-from lbopt.studies.training import said_of_training, training_for, with_training
+from lbopt.studies.training import refuse_logs_of_other_requests, said_of_training, training_for, with_training
 
 
 def policy_looking(spec: str, horizon: int | None, predictor: str | None) -> Policy:

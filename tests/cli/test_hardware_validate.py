@@ -8,7 +8,7 @@ import pytest
 
 from lbopt.hardware.calibrated import Forecast
 from lbopt.hardware.published import held_out_sources, measured_steps
-from lbopt.report.validation_tables import Validation, validation_tables
+from lbopt.report.validation_folder import Validation, validation_tables
 
 
 def test_what_is_shown_and_written(type_in, here):

@@ -24,12 +24,11 @@ from lbopt.studies.gap.decisions import (
     solve_state,
 )
 from lbopt.studies.gap.outcome import TIMINGS, GapOutcome, LongRun, long_run
-from lbopt.studies.logs import refuse_logs_of_other_requests
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.requests import RequestSource
 from lbopt.studies.scenario import Scenario
 from lbopt.studies.study import Study, always
-from lbopt.studies.training import said_of_training, training_for
+from lbopt.studies.training import refuse_logs_of_other_requests, said_of_training, training_for
 
 
 def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 from lbopt.exceptions import InputError
 from lbopt.policies import Policy, make_policy
 from lbopt.studies.configuration import Option, from_plain
-from lbopt.studies.logs import refuse_logs_of_other_requests
 from lbopt.studies.scenario import Scenario
-from lbopt.studies.training import with_training
+from lbopt.studies.training import refuse_logs_of_other_requests, with_training
 
 DEFAULT_POLICIES = ("fcfs", "round-robin", "jsq-load", "max-min", "br-0", "auto")
 
