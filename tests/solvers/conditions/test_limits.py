@@ -26,14 +26,14 @@ def test_large_near_equal_works_are_solved(name):
 
 def test_an_effort_ends_it_with_a_bound_that_holds():
     problem, (best,) = recorded("limits_ignored")
-    for effort in (1, 300, 3_000):
+    for effort in (1, 30, 300):
         answered = priced_search.search_under_conditions(problem, None, Budget(None, effort=effort))
         assert answered.outcome.stop == "effort"
         assert int(answered.goals[-1].search.known.work) < effort + OVER
         outcome = answered.outcome
         assert outcome.bounds[-1].value <= best
         assert outcome.best is None or outcome.best.rank(problem) >= (best,)
-    result = solve(problem, "search", effort=3_000)
+    result = solve(problem, "search", effort=300)
     assert result.stop_reason == "effort" and result.bound <= best <= result.objective
 
 
