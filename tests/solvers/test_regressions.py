@@ -11,6 +11,7 @@ from lbopt.model import StepProblem
 from lbopt.model.formulation import formulate
 from lbopt.solvers import is_available, recount, solve, verify
 from lbopt.solvers.backend import RawAnswer
+from lbopt.solvers.exact import workspace
 
 HERE = Path(__file__).parent / "regressions"
 FILES = sorted(HERE.glob("*.json"))
@@ -51,6 +52,19 @@ def test_a_false_optimum_does_not_come_back(path):
     for seed in range(5):
         result = solve(problem, seed=seed, effort=2_000_000)
         assert (result.status, result.objective, result.bound) == ("optimal", data["optimum"], data["optimum"])
+
+
+@pytest.mark.jit
+def test_what_was_solved_before_changes_no_effort():
+    """Arrays are kept as wide as the widest decision so far, and the work is booked by the decision at hand."""
+    read = [json.loads((HERE / "exact" / f"{name}.json").read_text()) for name in ("e9f1bddbf2c9", "8d66996c41a7")]
+    narrow, wide = (StepProblem.now(one["loads"], one["slots"], one["sizes"]) for one in read)
+    workspace._ours.held = None
+    alone = solve(narrow, effort=200_000)
+    solve(wide, effort=2_000_000)
+    after = solve(narrow, effort=200_000)
+    assert alone.stop_reason == after.stop_reason == "effort"
+    assert (after.objective, after.bound) == (alone.objective, alone.bound)
 
 
 def test_there_are_regressions():

@@ -84,7 +84,7 @@ def _get_ready(step: Step, s: Search, m: Master) -> None:
     """Begin the master program where it has not been used, and make room for columns where there are too many."""
     W, known = step.slots.size, s.known
     if known.warm == 0:
-        reset_master(m, step.copies, W, float(step.penalty))
+        reset_master(m, step.copies, W, m.items.shape[1], float(step.penalty))
         known.warm = 1
     elif m.counts.columns > _CROWDED * W + W:
         drop_columns(m)

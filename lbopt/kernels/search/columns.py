@@ -78,7 +78,7 @@ def reoptimise(m: Master, priced: float, pivots: int, state: Record, known: Reco
         elif position < 0 or not enter_slack(m, position):
             break
         state.turns += 1
-        state.entries += m.counts.entries - before + m.items.shape[1] * (m.counts.columns + m.counts.tight)
+        state.entries += m.counts.entries - before + m.counts.most_slots * (m.counts.columns + m.counts.tight)
         known.work += state.entries // _ENTRIES
         state.entries %= _ENTRIES
     state.turns = 0

@@ -25,11 +25,12 @@ PRICED = 1e-6
 
 
 @kernel
-def reset_master(m: Master, n: Ints, W: int, penalty: float) -> None:
-    """Start anew: the basis is one artificial column of value -penalty for each worker."""
+def reset_master(m: Master, n: Ints, W: int, most_slots: int, penalty: float) -> None:
+    """Start anew: the basis is one artificial column of value -penalty for each worker, of at most so many slots."""
     counts = m.counts
     counts.workers, counts.classes, counts.columns, counts.tight = W, n.size, W, W
     counts.pivots = counts.entries = 0
+    counts.most_slots = most_slots
     for r in range(W + n.size):
         m.place[r] = -1
     for k in range(n.size):

@@ -168,7 +168,7 @@ def _enter(step: Step, search: Search, masters: Masters, j: int, M: int) -> None
     known, m = search.known, masters.whole
     cold = known.warm == 0 or m.counts.pivots > MOST_PIVOTS
     if cold:
-        reset_master(m, step.n, step.load.size, 2.0 * M + 1.0)
+        reset_master(m, step.n, step.load.size, step.slots.max(), 2.0 * M + 1.0)
         known.warm = 1
         recall(step, search, place_in_bank(search, known.prices - 1))
     elif m.counts.columns > CROWDED * step.load.size:

@@ -114,7 +114,7 @@ def best_prices(step: Step, search: Search, masters: Masters, i: int) -> bool:
     base = step.workers * this.first - step.total
     if found.phase == IDLE:
         if known.warm == 0 or m.counts.pivots > MOST_PIVOTS:
-            reset_master(m, step.n, W, 2.0 * M + 1.0)
+            reset_master(m, step.n, W, step.slots.max(), 2.0 * M + 1.0)
             known.warm = 1
         elif abs(M - search.bank_at[place_in_bank(search, known.prices - 1)]) > NEAR:
             drop_columns(m)  # most of them are in the way there
@@ -204,7 +204,7 @@ def _serve(step: Step, search: Search, masters: Masters, M: int, few: int) -> in
             at += 1
     sums = step.sums[: step.slots[few - 1] + 1]
     sub = part(step, step.n, step.load[:few], step.slots[:few], rank, sums)
-    reset_master(masters.whole, step.n, few, 2.0 * M + 1.0)
+    reset_master(masters.whole, step.n, few, step.slots.max(), 2.0 * M + 1.0)
     known.warm = 0  # for all workers it is begun anew
     clear_path(sub, search.path)
     leave(sub, search.path)

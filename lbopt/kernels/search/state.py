@@ -83,8 +83,9 @@ LISTED = integers("classes", "scale", "total", "lowest", "reach", "widest", "gra
 LIST = integers("length", "ceiling")
 
 #: Sizes of a master program. `workers`, each with an artificial column at the front; `classes`; `columns`; `tight`:
-#: rows; `pivots`: made so far; `entries`: of the inverse that they changed.
-COUNTS = integers("workers", "classes", "columns", "tight", "pivots", "entries")
+#: rows; `pivots`: made so far; `entries`: of the inverse that they changed; `most_slots`: of a worker, by which work is
+#: booked, so that arrays which are kept wider from another decision change no effort.
+COUNTS = integers("workers", "classes", "columns", "tight", "pivots", "entries", "most_slots")
 
 #: What a path leaves. `workers`: with slots left; `tokens`: that it places.
 PATH = integers("workers", "tokens")

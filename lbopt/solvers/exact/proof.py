@@ -187,7 +187,7 @@ class _Writer:
         spend(1_000)
         search, step = self.search, self.step
         search.price[: step.v.size] = self.prices[0] if self.prices else step.floor
-        reset_master(self.decision.masters.whole, step.n, step.load.size, 2.0 * M + 1.0)
+        reset_master(self.decision.masters.whole, step.n, step.load.size, step.slots.max(), 2.0 * M + 1.0)
         clear_path(step, search.path)
         leave(step, search.path)
         begin_columns(search, True)
