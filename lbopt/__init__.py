@@ -12,7 +12,7 @@ from lbopt.lazy_names import lazy_names
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # from the file itself where a module of the name stands beside it: mypy could take that one
     from lbopt.api import audit as audit
     from lbopt.api import ceilings as ceilings
     from lbopt.api import check as check
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from lbopt.model import Fleet as Fleet
     from lbopt.model import StepProblem as StepProblem
     from lbopt.model import Trace as Trace
-    from lbopt.model import objective as objective
+    from lbopt.model.objective import objective as objective
     from lbopt.policies import make_policy as make_policy
     from lbopt.simulator import Ceilings as Ceilings
     from lbopt.simulator import Run as Run
     from lbopt.solvers import Result as Result
-    from lbopt.solvers import sensitivity as sensitivity
-    from lbopt.solvers import solve as solve
+    from lbopt.solvers.sensitivity import sensitivity as sensitivity
+    from lbopt.solvers.solve import solve as solve
     from lbopt.solvers import verify as verify
     from lbopt.studies.gap import GapOutcome as GapOutcome
     from lbopt.warming import warm_up as warm_up
