@@ -10,7 +10,7 @@ from lbopt.model import StepProblem
 from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers import is_available, solve, verify
 from lbopt.solvers.elementary import elementary_bound
-from lbopt.solvers.exact.workspace import fits_memory
+from lbopt.solvers.exact.workspace import bytes_needed, fits_memory
 from lbopt.solvers.exhaustion import leaf_estimate
 from lbopt.solvers.program_engine import too_wide
 from lbopt.solvers.registry import AUTO_LEAVES, LEAF_LIMIT
@@ -22,11 +22,12 @@ pytestmark = pytest.mark.jit
 
 
 @pytest.mark.parametrize("forced", [0.0, 0.3])
-def test_a_step_beyond_the_memory_has_a_placement_and_a_bound(forced):
-    """768 workers of 36 free slots, 30,000 requests."""
+def test_a_step_beyond_the_memory_has_a_placement_and_a_bound(forced, monkeypatch):
+    """512 workers of 36 free slots, 20,000 requests, and less memory than they take."""
     rng = np.random.default_rng(1)
-    loads, sizes = rng.integers(0, 10**6, 768), rng.integers(1, 30_000, 30_000)
-    problem = StepProblem.now(loads, [36] * 768, sizes, must_admit=rng.random(30_000) < forced)
+    loads, sizes = rng.integers(0, 10**6, 512), rng.integers(1, 20_000, 20_000)
+    problem = StepProblem.now(loads, [36] * 512, sizes, must_admit=rng.random(20_000) < forced)
+    monkeypatch.setattr("lbopt.solvers.exact.workspace.LARGEST", bytes_needed(problem) - 1)
     assert not fits_memory(problem)
     result = solve(problem, time_limit=0.5)
     assert (result.status, result.stop_reason, result.proof) == ("feasible", "memory", "elementary-bound")
