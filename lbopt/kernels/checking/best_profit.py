@@ -70,7 +70,8 @@ def exceeds(c: Priced, slots: int, room: int, known: int) -> int:
     Where `steps` ends, what is returned is a number above the most profit all the same: that of a relaxation.
     """
     v, n, profit, top, lightest, caps, dues = c.v, c.n, c.profit, c.top, c.lightest, c.caps, c.dues
-    scale, steps, kind, rooms, value = c.scale, c.steps, c.path[0], c.path[1], c.path[2]
+    scale, steps, path = c.scale, c.steps, c.path
+    kind, rooms, value = path[0], path[1], path[2]
     if slots == 1:
         k = last_within(v, room)
         return max(known, profit[top[k]]) if k >= 0 else known

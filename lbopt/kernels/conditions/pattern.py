@@ -92,7 +92,8 @@ def _single(step: Step, s: Search, w: int, margin: int, avail: Ints, price: Ints
     value, work, need, scale, banned = step.value, step.work, step.need, step.scale, s.path.banned[w]
     best, choice = NONE, -1
     most = min(margin, FORBIDDEN - 1)
-    first, second = s.rooms[0], s.rooms[1]
+    rooms = s.rooms
+    first, second = rooms[0], rooms[1]
     for k in range(avail.size):
         if work[w, k] <= most and avail[k] > 0 and banned[k] == 0:
             profit = value[w, k] * scale - price[k]
@@ -107,7 +108,8 @@ def _single(step: Step, s: Search, w: int, margin: int, avail: Ints, price: Ints
 def _several(s: Search, w: int, count: int, q: int, margin: int, least: int) -> tuple[int, int]:
     """Return bound and profit of q of the listed candidates, as `best_pattern` does."""
     limit, top = s.limit, s.top
-    limit[0], limit[1], limit[2] = margin, s.rooms[0], s.rooms[1]
+    limit[0] = margin
+    limit[1:] = s.rooms
     for r in range(3):
         if not _shift(s, count, q, r):
             return NONE, NONE

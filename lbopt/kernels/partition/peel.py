@@ -50,7 +50,7 @@ class Pool(NamedTuple):
 @kernel
 def peel(pool: Pool, lists: Lists, stop: int, work_limit: int) -> bool:
     """Fill the workers order[state.next:stop]; return whether all were tried before `work_limit` or the deadline."""
-    state, value, lack = pool.state, pool.value, pool.lack
+    state, value, lack, picks = pool.state, pool.value, pool.lack, lists.picks
     limit = state.work + work_limit
     while state.next < stop:
         if state.work > limit or out_of_time(lists.clock):
@@ -71,7 +71,7 @@ def peel(pool: Pool, lists: Lists, stop: int, work_limit: int) -> bool:
             state.left, state.dead = n, 0
             zone = min(n, zone)
         before = state.work
-        picked = lists.picks[0]
+        picked = picks[0]
         if by_lists:
             picked = _best_listed(pool, lists, value[:n], g, 2 * share)
         else:
@@ -107,14 +107,14 @@ def _best_listed(pool: Pool, lists: Lists, value: Ints, g: int, slack: int) -> I
     state.calls += 1
     state.work += work
     if hits == 0:
-        return lists.picks[0, :0]
+        return value[:0]
     return lists.picks[np.argmax(lists.merits[:hits])]
 
 
 @kernel
 def _fill(t: Taking, state: Record, lack: int, c: int, short: int, zone: int) -> bool:
     """Try once to pick c positions whose sum is in [lack - short, lack]; return whether that went well."""
-    value, n, keep = t.value, t.value.size, min(2, c)
+    value, n, keep, picked = t.value, t.value.size, min(2, c), t.picked
     rest = take_far(t, lack, c, keep, zone)
     middle = locate(value, rest // keep)
     begin = min(max(0, middle - zone), max(0, n - 2 * zone))
@@ -131,7 +131,7 @@ def _fill(t: Taking, state: Record, lack: int, c: int, short: int, zone: int) ->
             i -= 1
         state.work += 32
         if i >= 0 and value[i] >= rest - short:
-            t.picked[0] = i
+            picked[0] = i
             return True
         state.work += ENOUGH // 4  # nothing is drawn here: other tries are no better
     for k in range(c - keep):

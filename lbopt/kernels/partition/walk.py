@@ -57,14 +57,14 @@ class Walk(NamedTuple):
 @kernel
 def walk(w: Walk, lists: Lists, work_limit: int) -> tuple[int, int]:
     """Fill the workers; return (1 where all are filled, work). It pauses after `work_limit`, and at the deadline."""
-    state, J = w.state, w.slots.size
+    state, order, J = w.state, w.order, w.slots.size
     work = 0
     while work < work_limit and not out_of_time(lists.clock):
         b = state.unfilled
         if b <= 1:
             for p in range(w.value.size):
                 if w.holder[p] < 0:
-                    w.holder[p] = w.order[0]
+                    w.holder[p] = order[0]
             state.unfilled = 0
             return 1, work
         if state.failed == 0 or b == J:  # no filled worker is left
