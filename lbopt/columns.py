@@ -196,8 +196,6 @@ def column_of(quantity: str, names: Iterable[str], least: int) -> str | None:
     ----------
     quantity
         One of `QUANTITIES`.
-    names
-        Headers.
     least
         How well it must fit at least: 0 is best.
     """
@@ -213,12 +211,6 @@ def number(where: str, cell: str, expected: str, most: float = math.inf) -> floa
     ----------
     where
         File, line and column, to begin an error with.
-    cell
-        The text.
-    expected
-        What the error says was expected.
-    most
-        The largest number that is taken.
 
     Raises
     ------

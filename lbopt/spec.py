@@ -39,12 +39,6 @@ def unknown(kind: str, name: str, known: Iterable[str], remark: str = "") -> Inp
     ----------
     kind
         What the name is of, such as "policy".
-    name
-        The name.
-    known
-        Names that exist.
-    remark
-        Text after the hint.
     """
     names = list(known)
     near = difflib.get_close_matches(name, names, n=3)

@@ -78,8 +78,6 @@ def batch_ratios(numerator: NDArray[Any], denominator: NDArray[Any], batches: in
     ----------
     numerator, denominator
         (n,) numbers in the order in which they were observed. What does not fill a batch is dropped from the start.
-    batches
-        Number of batches.
 
     Returns
     -------

@@ -66,17 +66,7 @@ def whole_file(path: Path, noun: str = "") -> Iterator[Path]:
 
 
 def write_file(path: Path, text: str, noun: str = "") -> None:
-    """Write `text` in UTF-8 to a file, whole or not at all; see `whole_file`.
-
-    Parameters
-    ----------
-    path
-        The file to write.
-    text
-        Its content.
-    noun
-        What messages call the file.
-    """
+    """Write `text` in UTF-8 to a file, whole or not at all; see `whole_file`."""
     with whole_file(path, noun) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
 

@@ -55,8 +55,6 @@ def assigned_by_blocks(costs: CostBlocks, lower: IntArray, capacity: IntArray, p
 
     Parameters
     ----------
-    costs
-        Costs by rows.
     lower, capacity
         int64 (K,), bounds that have been checked.
     prices

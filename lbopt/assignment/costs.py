@@ -281,15 +281,7 @@ class Pairs:
 
     @classmethod
     def of_lists(cls, centres: int, start: IntArray, centre: ShortArray, cost: IntArray) -> Pairs:
-        """Return listed pairs.
-
-        Parameters
-        ----------
-        centres
-            K.
-        start, centre, cost
-            As above.
-        """
+        """Return listed pairs."""
         costs = np.empty((0, centres), dtype=np.int64)
         return cls(centres, costs, start, centre, cost, True)
 

@@ -177,8 +177,6 @@ def no_moves(
     ----------
     price, margin, slack
         The first prices, (K,); and `margin`, (n,), and the first `slack` as in `Moves`.
-    length
-        Places of a list.
     room
         Where the lists are kept; room of their own by default.
     gaps

@@ -141,10 +141,6 @@ def warn_of_lost(lost: int, size: int, largest: float, exponent: int) -> None:
     ----------
     lost, size
         Costs that are not zero and become zero, and all costs.
-    largest
-        The largest absolute cost.
-    exponent
-        Of the scale.
     """
     if lost:
         warnings.warn(

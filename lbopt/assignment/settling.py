@@ -35,8 +35,6 @@ def checked_bounds(capacity: Any, lower: Any, points: int, centres: int) -> tupl
         Most points of each centre: one number for all, or (K,).
     lower
         Fewest points of each centre: one number, (K,), or None for none.
-    points, centres
-        N and K.
 
     Raises
     ------
@@ -121,8 +119,6 @@ def settled(
 
     Parameters
     ----------
-    pairs
-        Costs of points at centres.
     lower, upper
         int64, (K,): fewest and most points of each centre.
     prices
@@ -183,8 +179,6 @@ def frozen(solved: Level, exponent: int | None, capacity: IntArray, lower: IntAr
 
     Parameters
     ----------
-    solved
-        All points, settled.
     exponent
         Of the scale of the costs; None for integers.
     capacity, lower

@@ -28,8 +28,6 @@ def carry_out(
     ----------
     name
         The study's, a key of `STUDIES`.
-    config
-        Its configuration.
     out
         The output folder; None or an empty text writes none.
     run

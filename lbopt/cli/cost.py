@@ -93,10 +93,6 @@ def run_command(command: str, progress: Progress, *, allow_code: bool = False) -
 
     Parameters
     ----------
-    command
-        The command line.
-    progress
-        Shows progress.
     allow_code
         Whether policy files that the command's folder names may be run; what the command itself says does not count.
     """

@@ -17,8 +17,6 @@ def parameters(kind: type[Any], leave_out: frozenset[str] = frozenset()) -> dict
 
     Parameters
     ----------
-    kind
-        The class of the configuration.
     leave_out
         Names of fields that are no options.
     """
@@ -44,15 +42,7 @@ def parameters(kind: type[Any], leave_out: frozenset[str] = frozenset()) -> dict
 
 
 def joined(first: Mapping[str, inspect.Parameter], other: Mapping[str, inspect.Parameter], name: str) -> dict[str, Any]:
-    """Return the parameters of a command with two sides; where defaults differ there is none, and help says both.
-
-    Parameters
-    ----------
-    first, other
-        Parameters of either side.
-    name
-        What help calls the other side.
-    """
+    """Return the parameters of a command with two sides; where defaults differ there is none, and help says both."""
     found = dict(first)
     for key, parameter in other.items():
         if key not in found:

@@ -69,14 +69,8 @@ def _run(fleet: str, given: dict[str, Any], settings: list[str], tls: tuple[str 
 
     Parameters
     ----------
-    fleet
-        The fleet file.
     given
         Options of the command line; None = not given.
-    settings
-        More of them as texts.
-    tls
-        Certificate and key.
     """
     import logging
 

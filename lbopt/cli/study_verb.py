@@ -53,12 +53,6 @@ def as_verb(
 
     Parameters
     ----------
-    function
-        Takes the values by their names.
-    name, text
-        Its name, and its help.
-    of
-        The parameters.
     first
         Names of those that `--help` shows where there are many; none for all of them.
     out

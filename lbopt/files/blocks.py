@@ -49,8 +49,6 @@ def gunzipped(data: bytes, name: str, *, largest: int) -> bytes:
 
     Parameters
     ----------
-    data
-        The file.
     name, largest
         As in `gunzipped_blocks`, which has the errors, too.
     """
@@ -64,8 +62,6 @@ def gunzipped_blocks(packed: BinaryIO, name: str, *, largest: int) -> Iterator[b
     ----------
     packed
         The file, at its beginning; it is not closed.
-    name
-        What errors call it.
     largest
         Bytes that the content may have.
 

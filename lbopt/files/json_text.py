@@ -74,8 +74,6 @@ def read_json(path: str | os.PathLike[str], name: str | None = None, *, largest:
 
     Parameters
     ----------
-    path
-        The file.
     name
         What errors call it; its path by default.
     largest

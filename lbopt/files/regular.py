@@ -31,8 +31,6 @@ def opened(
 
     Parameters
     ----------
-    path
-        The file.
     name
         What errors call it, such as "the device card 'mine.toml'"; its path by default.
     largest
@@ -118,13 +116,6 @@ def exists(path: str | os.PathLike[str]) -> bool:
 
 def check_name(path: str | os.PathLike[str], name: str) -> None:
     """Refuse a path that the system cannot look up, whether or not something is there.
-
-    Parameters
-    ----------
-    path
-        The path.
-    name
-        What errors call it.
 
     Raises
     ------

@@ -32,15 +32,6 @@ _OTHER = {
 def text_bytes(data: bytes, name: str, expected: str = "text in UTF-8") -> bytes:
     """Return bytes that are text in UTF-8, without byte order mark.
 
-    Parameters
-    ----------
-    data
-        The file.
-    name
-        What errors call it.
-    expected
-        What errors say was expected.
-
     Raises
     ------
     InputError
@@ -98,8 +89,6 @@ def read_text(
 
     Parameters
     ----------
-    path
-        The file.
     name
         What errors call it; its path by default.
     largest
@@ -144,10 +133,6 @@ def csv_records(
     ----------
     text
         The file, whole or in pieces that end with a line feed, but for the last.
-    name
-        What errors call it.
-    delimiter
-        What stands between fields.
     hint
         Added to the error about a quote that is not closed.
 
@@ -216,10 +201,6 @@ def csv_table(text: str, name: str, *, or_none: bool = False) -> CsvTable:
 
     Parameters
     ----------
-    text
-        The file.
-    name
-        What errors call it.
     or_none
         Whether there may be no row.
 

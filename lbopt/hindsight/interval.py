@@ -157,8 +157,6 @@ def clairvoyant_interval(
 
     Parameters
     ----------
-    timetable
-        The problem.
     form
         The law by which steps take seconds.
     known
@@ -199,12 +197,8 @@ def narrowed(interval: ClairvoyantInterval, time_limit: float, *, seed: int = 0)
 
     Parameters
     ----------
-    interval
-        What is known.
     time_limit
         Seconds of the exact search, those of compiling left out. Without any nothing is searched.
-    seed
-        Of the solvers.
     """
     if interval.is_closed or not is_small(interval.timetable):
         return interval

@@ -87,16 +87,12 @@ def place_in_hindsight(
 
     Parameters
     ----------
-    timetable
-        When requests start and end.
     known
         Placements by the names of the rules that made them; they are checked.
     effort
         Chains that are tried, for each step of the timetable. 0 searches nothing and takes the best of what is known.
     time_limit
         Seconds, those of compiling left out; None for no limit. A placement is returned whatever the limit is.
-    seed
-        Of the moves and exchanges.
 
     Raises
     ------
@@ -303,8 +299,6 @@ class _Search:
 
         Parameters
         ----------
-        name, worker
-            A placement.
         turns
             Numbers of chains at which the direction changes.
         seed

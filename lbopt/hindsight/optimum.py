@@ -115,12 +115,8 @@ def optimum(
 
     Parameters
     ----------
-    timetable
-        The run.
     time_limit
         Seconds, above 0, and None for none; the time in which kernels are compiled or read from disk is not part of it.
-    seed
-        Of the first placement and of solvers.
     known
         int, (N,): a placement to improve on; None for one that the local search finds. It is checked.
     solver

@@ -143,8 +143,6 @@ def first_come(trace: Trace, num_workers: int, slots_per_worker: int) -> Timetab
     ----------
     trace
         Requests in the order in which they are admitted.
-    num_workers, slots_per_worker
-        G and B.
     """
     start = np.zeros(trace.prompt.size, dtype=np.int64)
     ends: list[int] = []

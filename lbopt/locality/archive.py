@@ -52,19 +52,7 @@ def check_place(path: Path, format: Format) -> None:
 
 
 def write_archive(path: Path, format: Format, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write `arrays` and `about`, JSON values by name, to `path`; a file of the format is replaced.
-
-    Parameters
-    ----------
-    path
-        The file.
-    format
-        Name and version of the format.
-    about
-        JSON values by name.
-    arrays
-        Arrays by name.
-    """
+    """Write `arrays` and `about`, JSON values by name, to `path`; a file of the format is replaced."""
     check_place(path, format)
     text = json.dumps({"format": format.name, "version": format.version, **about}, allow_nan=False)
     with whole_file(path, format.noun) as partial, partial.open("wb") as stream:
@@ -123,16 +111,8 @@ def member(arrays: Mapping[str, NDArray[Any]], name: str, kinds: str, ndim: int,
 
     Parameters
     ----------
-    arrays
-        Arrays of the file by name.
-    name
-        The array.
-    kinds
-        Letters of NumPy kinds that are allowed.
     ndim
         Number of dimensions.
-    where
-        Name of the file in error messages.
     """
     if name not in arrays:
         raise InputError(f"{where} holds no '{name}'; write it again")

@@ -151,8 +151,6 @@ def mix_law(counted: Floats, members: Floats, known: int) -> MixLaw:
         float64 (..., B), shares of kinds among `known` requests; half a request more is put to each.
     members
         float64 (B, M), 1 where a kind is in a group.
-    known
-        Number of requests.
     """
     B, M = members.shape
     shares = (counted * known + 0.5) / (known + 0.5 * B)
@@ -179,8 +177,6 @@ class MixCharts:
 
         Parameters
         ----------
-        law
-            What it is held against.
         kinds, groups
             float64 (..., B) and (..., M), its shares.
         """

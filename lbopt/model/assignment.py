@@ -84,12 +84,8 @@ def check_paused(problem: StepProblem, paused: Any, *, who: str = "the decision"
 
     Parameters
     ----------
-    problem
-        The step problem.
     paused
         Which of them pause; None for none.
-    who
-        Who decided so, for the error message.
     """
     count = 0 if problem.conditions is None else problem.conditions.num_pausable
     raw = np.zeros(count, dtype=np.bool_) if paused is None else np.asarray(paused)

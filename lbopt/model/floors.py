@@ -270,8 +270,6 @@ def raised(
         int64 (G,): loads before, and free slots.
     ascending
         int64 (N,): sizes of the requests, all of which are admitted, smallest first.
-    floor_with
-        The floor for other slots.
     """
 
     def refuted(level: int) -> bool:
@@ -359,8 +357,6 @@ def admitted_total(weights: IntArray, must_admit: BoolArray, count: int, *, larg
         int64 (N,), weight of each request.
     must_admit
         bool (N,), whether a request must be among them.
-    count
-        Requests to admit.
     largest
         Whether the largest total is asked for; else the least.
     """

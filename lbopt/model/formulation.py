@@ -99,8 +99,6 @@ class Program(LinearProgram):
 
         Parameters
         ----------
-        place
-            Which goal.
         held
             Values of the goals before it, which are not to be exceeded.
         """
@@ -144,10 +142,6 @@ class Program(LinearProgram):
             Names of the new columns.
         lower, upper
             Bounds of the new columns.
-        cost
-            Coefficients of the new objective, by column.
-        rows
-            New rows.
         """
         width = len(self.names) + len(names)
         return replace(

@@ -62,8 +62,6 @@ def work_on(problem: StepProblem, requests: IntArray, workers: IntArray) -> IntA
 
     Parameters
     ----------
-    problem
-        The step problem.
     requests, workers
         int64 (n,), pairs of a request and a worker.
     """

@@ -276,8 +276,6 @@ def under_what_is_known(problem: StepProblem, observation: Observation, room: in
     ----------
     problem
         The step problem of the observation, H = 0; its `must_admit` are the requests that are overdue.
-    observation
-        What the router knows.
     room
         Tokens by which every request of a worker must be able to grow.
     """
@@ -319,8 +317,6 @@ def memory_of(observation: Observation, memory: Memory, room: int) -> tuple[Ints
 
     Parameters
     ----------
-    observation, memory
-        What the router knows.
     room
         Tokens by which every request must be able to grow.
     """

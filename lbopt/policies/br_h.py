@@ -147,12 +147,8 @@ def weights(
 
     Parameters
     ----------
-    horizon
-        H.
     alpha, beta, gamma
         Weights of the score and discount of a step, as in `BrH`.
-    bits
-        Bits of the largest load.
     """
     discounts = gamma ** np.arange(horizon + 1)
     room = 2.0 ** (_SCORE_BITS - bits) / float((alpha + beta) * discounts.sum())

@@ -235,16 +235,10 @@ def worker_rule(
 
     Parameters
     ----------
-    name
-        Name of the rule.
-    code
-        Its code in the compiled loop.
     default
         When it binds by default.
     draws
         Whether it draws random numbers.
-    allowed
-        When it may bind.
     """
 
     def build(admission: str = default) -> CompiledPolicy:

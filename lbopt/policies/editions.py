@@ -41,15 +41,7 @@ def edition(year: int) -> Iterator[None]:
 
 
 def edition_of(account: Mapping[str, Any], source: str = "run.json") -> int:
-    """Return the edition of the rules that a `run.json` means.
-
-    Parameters
-    ----------
-    account
-        What the file holds.
-    source
-        Its name, for the error.
-    """
+    """Return the edition of the rules that a `run.json` means."""
     versions = account.get("versions")
     named = versions.get("rules", str(OLDEST)) if isinstance(versions, Mapping) else str(OLDEST)
     for year in EDITIONS:

@@ -186,14 +186,10 @@ class Ledger:
 
         Parameters
         ----------
-        step
-            Step at which the decision was taken.
         imbalance, bound
             Its imbalance and the bound, tokens.
         standing
             A name from `STANDINGS`.
-        seconds
-            Wall time.
         """
         self.step.append(step)
         self.imbalance.append(imbalance)

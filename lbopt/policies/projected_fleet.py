@@ -90,10 +90,6 @@ class Quadrature:
         ----------
         outputs, starts
             int64: outputs of the samples, ascending in each bucket, and where each bucket starts.
-        bucket
-            Bucket of the request.
-        num_steps
-            Length of the curve.
         """
         from lbopt.kernels.routing.fast_phi.survival import survival_curve
 
@@ -181,12 +177,6 @@ class ProjectedFleet:
 
         Parameters
         ----------
-        observation
-            What the rule sees now.
-        active
-            The running requests.
-        forecast
-            Their forecast.
         samples
             Samples of outputs on which the forecast rests.
         """

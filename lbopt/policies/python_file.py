@@ -46,8 +46,6 @@ def refused_code(source: str, *, allowed: bool = False) -> Iterator[None]:
 
     Parameters
     ----------
-    source
-        What names the files, for the error.
     allowed
         Whether the user has allowed it. That does not lift a refusal around this one.
     """

@@ -63,10 +63,6 @@ class RequestsOfLog:
         ----------
         columns
             Columns of the file by name.
-        size
-            Rows of the log.
-        source
-            Named in errors.
         """
         found = {}
         for kind, least in _TOLD.items():
@@ -84,15 +80,6 @@ class RequestsOfLog:
 
     def rows_of(self, trace: Trace, size: int, name: str) -> NDArray[np.int64] | None:
         """Return the row of each request, int64 (N,); None where the rows stand in the order of the requests.
-
-        Parameters
-        ----------
-        trace
-            The requests.
-        size
-            Rows of the log.
-        name
-            Of the log, for errors.
 
         Raises
         ------
@@ -142,13 +129,6 @@ def _key(kind: str, values: NDArray[Any]) -> NDArray[Any]:
 
 def csv_columns(file: Path, name: str) -> dict[str, list[str]]:
     """Return the columns of a CSV file as text; blank lines are skipped.
-
-    Parameters
-    ----------
-    file
-        The file, with a header.
-    name
-        What errors call it.
 
     Raises
     ------

@@ -330,8 +330,6 @@ def without_published(name: str, text: str, given: Mapping[str, Any]) -> tuple[s
 
     Parameters
     ----------
-    name
-        Of the rule.
     text
         ``option=value,option=value``, perhaps with ``published`` before.
     given

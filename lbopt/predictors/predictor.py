@@ -54,8 +54,6 @@ def ends_by_samples(
 
     Parameters
     ----------
-    samples
-        Outputs by bucket.
     buckets
         int64, (n,): bucket of each request.
     generated

@@ -78,8 +78,6 @@ def pbaa_rule(
     printed
         Take the rule as printed: with a cache, a unit without headroom can be chosen, and the request is then kept
         although another unit has room. The mended rule chooses among units with headroom.
-    cache
-        A request costs what is not cached.
     n_limit
         A request that was kept more often is refused, >= 0; None = never. The source gives no value.
     whole
@@ -151,8 +149,6 @@ def place(
 
     Parameters
     ----------
-    rule
-        Who decides.
     load
         int64 (D,), tokens that each unit has to compute; changed in place.
     length, hits, deferred

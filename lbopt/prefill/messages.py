@@ -153,8 +153,6 @@ def run_messages(
     ----------
     requests, setting, seed
         As of `simulate_prefill`.
-    faults, messages
-        What goes wrong, and how they talk.
     """
     begin = time.perf_counter()
     _check(requests)

@@ -276,14 +276,8 @@ def render_audit_page(outcome: AuditOutcome, pictures: list[Picture], provenance
 
     Parameters
     ----------
-    outcome
-        The audit.
-    pictures
-        Its pictures.
     provenance
         Versions, processor, time and command.
-    command
-        The command line.
     """
     return render_page(
         "audit_page.html.jinja",

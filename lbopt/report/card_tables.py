@@ -70,10 +70,6 @@ def quantity_table(
 
     Parameters
     ----------
-    title, caption
-        Texts of the table.
-    quantities
-        Constants by name.
     meanings
         Unit and meaning of each constant by name.
     """

@@ -106,8 +106,6 @@ def write_folder(
         The target; what an earlier run of the same format wrote there is replaced.
     format, version
         As `run.json` names them.
-    command
-        The command line.
     contents
         Returns the files.
     account

@@ -143,14 +143,8 @@ def render_cost_page(outcome: CostOutcome, pictures: list[Picture], provenance: 
 
     Parameters
     ----------
-    outcome
-        What was priced.
-    pictures
-        Its pictures.
     provenance
         Versions, processor, time and command.
-    command
-        The command line.
     """
     bill = bill_table(outcome.devices, outcome) if outcome.devices else None
     return render_page(

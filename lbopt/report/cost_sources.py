@@ -39,8 +39,6 @@ def read_cost_source(folder: Path, router: str | None, *, allow_code: bool = Fal
 
     Parameters
     ----------
-    folder
-        The output folder.
     router
         Today's router, where there are several; None = the baseline of the study.
     allow_code

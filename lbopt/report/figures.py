@@ -45,16 +45,8 @@ def panel_each(
 
     Parameters
     ----------
-    values
-        Numbers of workers, say.
-    draw
-        Draws the panel of a value.
     label
         Of the vertical axes, which all panels share.
-    columns
-        Panels of a row.
-    size
-        Width and height of the figure, inches.
     """
     figure, first = new_figure(*size)
     grid = figure.add_gridspec(-(-len(values) // columns), columns)
@@ -119,10 +111,6 @@ def panels_of(
 
     Parameters
     ----------
-    rows, columns
-        Number of panels.
-    height
-        Height of the figure, inches.
     shares
         Heights of the rows relative to each other; None makes them equal.
     """
@@ -153,8 +141,6 @@ def error_line(
         Means with intervals; None leaves a place out.
     x
         Places; None counts from zero.
-    aside
-        Horizontal offset of the line.
     """
     where = range(len(values)) if x is None else x
     known = [(place + aside, value) for place, value in zip(where, values, strict=True) if value is not None]

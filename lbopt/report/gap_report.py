@@ -176,10 +176,6 @@ def render_gap_page(outcome: GapOutcome, pictures: list[Picture], provenance: di
 
     Parameters
     ----------
-    outcome
-        The study.
-    pictures
-        Its pictures.
     provenance
         Versions, processor, time and command.
     folder

@@ -104,12 +104,8 @@ def draw_routers(outcome: LocalityOutcome, axes: Axes, workload: str, of: str) -
 
     Parameters
     ----------
-    outcome
-        The study.
     axes
         Where to draw.
-    workload
-        Name of the workload.
     of
         The latency, "p50" or "p99".
     """

@@ -73,21 +73,7 @@ def fleets_of(outcome: LocalityOutcome) -> list[str]:
 
 
 def over_rates(outcome: LocalityOutcome, workload: str, workers: int, policy: str, of: str) -> MeanOverSeeds | None:
-    """Return the change against round-robin in %, the mean over rates in each world, over worlds.
-
-    Parameters
-    ----------
-    outcome
-        The study.
-    workload
-        Name of the workload.
-    workers
-        Number of decoders.
-    policy
-        Name of the rule.
-    of
-        The quantity.
-    """
+    """Return the change against round-robin in %, the mean over rates in each world, over worlds."""
     values = []
     for answer in outcome.answers.get(workload, []):
         runs = [PlannedRun("decoders", workers, rate, policy) for rate in outcome.config.rates]

@@ -120,16 +120,8 @@ def write_measure_folder(
 
     Parameters
     ----------
-    found
-        The measurement.
     card
         Text of the card; None where none could be made.
-    folder
-        The output folder.
-    command
-        The command line.
-    compared
-        Forecasts beside what was measured.
     """
     fitted = any(one.law is not None for one in found.attention)
     contents = Contents(

@@ -31,10 +31,6 @@ class Picture:
 
         Parameters
         ----------
-        figure
-            What is drawn.
-        stem
-            Names of both files without their endings.
         title, caption
             The words above and below the picture on a page.
         """

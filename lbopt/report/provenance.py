@@ -19,8 +19,6 @@ def provenance(command: str, packages: Sequence[str] = ()) -> dict[str, Any]:
 
     Parameters
     ----------
-    command
-        The command line.
     packages
         Packages that can move a number of this study alone.
     """

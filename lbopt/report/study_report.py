@@ -144,19 +144,7 @@ def report_of(name: str) -> StudyReport:
 
 
 def write_study_folder(name: str, outcome: Any, folder: Path, command: str) -> None:
-    """Write the folder of an outcome of the study `name`, whole or not at all.
-
-    Parameters
-    ----------
-    name
-        Name of the study.
-    outcome
-        Its outcome.
-    folder
-        The output folder.
-    command
-        The command line.
-    """
+    """Write the folder of an outcome of the study `name`, whole or not at all."""
     from lbopt.policies.python_file import code_in  # the policies take a third of a second to import
 
     study, report = find_study(name), report_of(name)
@@ -182,8 +170,6 @@ def read_account(folder: Path, name: str | None = None) -> tuple[Study, dict[str
 
     Parameters
     ----------
-    folder
-        The output folder.
     name
         The study that must have written it; None for any.
 

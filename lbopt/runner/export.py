@@ -130,8 +130,6 @@ def export_store(store: Path, to: str, out: Path | None = None) -> tuple[Path, i
 
     Parameters
     ----------
-    store
-        The store's file.
     to
         One of `FORMATS`.
     out

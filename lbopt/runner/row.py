@@ -100,8 +100,6 @@ def checked_row(values: Sequence[Any], seal: object = None, *, sealed: bool = Tr
     ----------
     values
         Those of `COLUMNS`, as SQLite gives them.
-    seal
-        The one that is stored beside them.
     sealed
         Whether there is one: stores of version 1 have none, and their rows are checked by their keys and content alone.
     """

@@ -138,8 +138,6 @@ def run_tasks(
     ----------
     tasks
         Those that have the same key are run once.
-    store
-        Open to write.
     engine
         A name for an engine with its default options, or one from `make_engine`.
     progress

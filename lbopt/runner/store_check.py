@@ -97,8 +97,6 @@ def rescue(found: StoreCheck, path: Path) -> None:
 
     Parameters
     ----------
-    found
-        The check.
     path
         The new store; nothing may be there.
 

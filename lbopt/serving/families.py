@@ -21,14 +21,8 @@ def family(kind: Any, name: str, text: str, values: float | Mapping[Any, float],
 
     Parameters
     ----------
-    kind
-        Of its family.
-    name, text
-        Of the metric.
     values
         Its value, or those by the values of its labels: a text of one label, texts of several.
-    labels
-        Their names.
     """
     if not isinstance(values, Mapping):
         return kind(name, text, values)  # type: ignore[no-any-return]

@@ -132,12 +132,8 @@ def request_head(url: str, path: str, headers: Mapping[str, str], size: int, met
         Address of the server; a path in it comes before `path`.
     path
         Path and query, as they stand in a request line.
-    headers
-        All but Host and Content-Length.
     size
         Bytes of the body.
-    method
-        Such as GET.
 
     Raises
     ------

@@ -27,13 +27,7 @@ async def repeat(look: Callable[[], Awaitable[None]], seconds: float, what: str)
 
 @contextmanager
 def ended_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` at Ctrl-C or SIGTERM while the block runs; a second one ends the process as usual.
-
-    Parameters
-    ----------
-    stop
-        What lets the block end.
-    """
+    """Call `stop` at Ctrl-C or SIGTERM while the block runs; a second one ends the process as usual."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -55,15 +55,6 @@ def samples(data: bytes, prefix: bytes, most: int) -> Iterator[Sample]:
 
     Lines that are no counts, no numbers or negative, are left out: what cannot be read is not zero. The work is linear
     in the bytes, whatever they are, since only lines that begin with the prefix are looked into.
-
-    Parameters
-    ----------
-    data
-        What a server sent.
-    prefix
-        Of the names.
-    most
-        Lines that are looked into.
     """
     at = 0 if data.startswith(prefix) else data.find(b"\n" + prefix) + 1 or -1
     for _ in range(most):

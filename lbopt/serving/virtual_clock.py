@@ -91,10 +91,6 @@ class VirtualClockLoop(asyncio.SelectorEventLoop):
         ----------
         when
             s, as `time` tells it.
-        callback, args
-            What is called.
-        context
-            Of the call.
         """
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         heapq.heappush(self._timers, (when, next(self._order), handle))
@@ -103,17 +99,7 @@ class VirtualClockLoop(asyncio.SelectorEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        """Call after `delay` virtual seconds.
-
-        Parameters
-        ----------
-        delay
-            s.
-        callback, args
-            What is called.
-        context
-            Of the call.
-        """
+        """Call after `delay` virtual seconds."""
         return self.call_at(self._now + max(delay, 0.0), callback, *args, context=context)
 
     async def quiet(self, order: int = ROUTER_ORDER) -> None:
@@ -165,8 +151,6 @@ class VirtualClockLoop(asyncio.SelectorEventLoop):
         ----------
         executor
             As in asyncio; None is the loop's own.
-        func, args
-            What is called.
         """
         future = super().run_in_executor(executor, func, *args)
         self._threads += 1
@@ -211,14 +195,10 @@ class VirtualClockLoop(asyncio.SelectorEventLoop):
 
         Parameters
         ----------
-        protocol_factory
-            Makes the protocol of this end.
         host, port
             Where to.
         sock
             A socket that `sock_connect` was given, instead of host and port.
-        ssl
-            Refused: the virtual network has no TLS.
         """
         if ssl:
             raise OSError("the virtual network has no TLS; use http:// addresses")
@@ -242,12 +222,8 @@ class VirtualClockLoop(asyncio.SelectorEventLoop):
 
         Parameters
         ----------
-        protocol_factory
-            Makes the protocol of each connection.
         host, port
             Where; port 0 is given a number.
-        ssl
-            Refused: the virtual network has no TLS.
         """
         if ssl:
             raise OSError("the virtual network has no TLS; leave the certificate out")

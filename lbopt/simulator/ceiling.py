@@ -134,14 +134,10 @@ def _along_the_chord(
 
     Parameters
     ----------
-    steps, work, largest
-        K, W and S_max.
     fixed, per_token
         Least seconds of a step, and for each token of the heaviest load.
     idle, rise
         W, of the whole idle fleet; from idle to peak of one worker.
-    workers
-        G.
     """
     if largest == 0:
         return steps * idle * fixed
@@ -353,8 +349,6 @@ def _least_elapsed(
         Whole numbers (N,), tokens and token-steps of each request.
     scaled, unit
         Whole numbers (N,), least seconds of each request alone, in parts of a second, and how many parts one has.
-    fleet
-        The fleet.
     """
     alone = int(np.argmax(times + (scaled / unit).astype(np.float64)))
     after = output[::-1].astype(np.float64).cumsum()[::-1]

@@ -39,8 +39,6 @@ def fresh_detail(
     ----------
     detail
         The options; None = none of it.
-    fleet, requests, seed
-        Of the run.
     prefixes
         Of the requests, where they are known.
     """

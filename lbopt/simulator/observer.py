@@ -95,8 +95,6 @@ class Observer:
         ----------
         workers
             int64 (G,) each; blocks that are committed, (0,) where memory never runs out.
-        waiting
-            The requests to be decided.
         active, forecaster
             The running requests, and who forecasts how long they run; None where nobody asks.
         """

@@ -144,15 +144,7 @@ def simulate(
 
 
 def _settled(policy: Policy, trace: Trace, setting: SimulationSetting, seed: int) -> Policy:
-    """Return what `policy` is in this run: a log in the order of the trace, an age bound in steps.
-
-    Parameters
-    ----------
-    policy
-        As the caller named it.
-    trace, setting, seed
-        Of the run.
-    """
+    """Return what `policy` is in this run: a log in the order of the trace, an age bound in steps."""
     if isinstance(policy, Replay):
         return policy.of(trace)
     if isinstance(policy, RelativeAge):

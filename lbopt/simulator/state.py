@@ -53,12 +53,6 @@ def preference_of(policy: Policy, trace: Trace, num_workers: int, training: Trac
 
     Parameters
     ----------
-    policy
-        The rule.
-    trace
-        Requests that are run.
-    num_workers
-        G.
     training
         Requests that the guide learns from.
     """
@@ -78,10 +72,6 @@ def requests_of(
 
     Parameters
     ----------
-    trace
-        The requests.
-    policy, setting, seed
-        What is run.
     training
         Requests that a guide learns from.
     """
@@ -151,8 +141,6 @@ def fresh_state(
 
     Parameters
     ----------
-    fleet, requests
-        Of the run.
     telemetry, seed
         How old what routers see is, None for the truth; seed of the jitter and loss of its reports.
     code

@@ -145,8 +145,6 @@ class Limits:
 
         Parameters
         ----------
-        work
-            Units of work so far.
         cost, bound
             Of the best assignment, None for none, and what is proved; tokens.
         """

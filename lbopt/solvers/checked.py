@@ -40,8 +40,6 @@ def checked(known: Knowledge, limits: Limits) -> Knowledge:
 
     Parameters
     ----------
-    known
-        What the engines know together.
     limits
         Those of the solve; a limit of the work is no limit of the check.
     """
@@ -59,13 +57,7 @@ def checked(known: Knowledge, limits: Limits) -> Knowledge:
 
 
 def unchecked(known: Knowledge) -> Knowledge:
-    """Return what is known, its bound called the search's word where it is that.
-
-    Parameters
-    ----------
-    known
-        What the engines know together.
-    """
+    """Return what is known, its bound called the search's word where it is that."""
     if known.proof not in SEARCHED:
         return known
     if known.value is not None and known.bound is not None and known.bound > known.value:
@@ -87,12 +79,6 @@ def checked_outcome(problem: StepProblem, outcome: Outcome, limits: Limits, *, c
 
     Parameters
     ----------
-    problem
-        The step problem.
-    outcome
-        What the engines know together.
-    limits
-        Those of the solve.
     check
         Whether to check at all.
     """

@@ -176,8 +176,6 @@ def count_then_load(batch: DecodeBatch, time_limit: float | None = None, seed: i
         The requests to place, and the load of each unit.
     time_limit
         Seconds; None for no limit.
-    seed
-        Seed of the solver.
     """
     slots = np.minimum(batch.room, np.maximum(least_largest_count(batch) - batch.count, 0))
     return _as_step_problem(batch.load, slots, batch.length, time_limit, seed)
@@ -201,8 +199,6 @@ def barrier_time(
         Time per token, in the same units, >= 0.
     time_limit
         Seconds; None for no limit.
-    seed
-        Seed of the solver.
     """
     for name, value in (("alpha", alpha), ("beta", beta)):
         if value is None or not 0 <= value < MOST_WEIGHT:
@@ -223,8 +219,6 @@ def level_then_load(batch: DecodeBatch, time_limit: float | None = None, seed: i
         The requests to place, and the load of each unit.
     time_limit
         Seconds; None for no limit.
-    seed
-        Seed of the solver.
     """
     w, left = water_level(batch)
     top = batch.count + batch.room

@@ -192,15 +192,6 @@ def join(known: Knowledge, engine: Engine, answer: Answer) -> Knowledge:
 
     What lbopt proves is taken as it is. The claim of a solver package is dropped with a warning in the log where a
     known assignment refutes it, and is used only at numbers at which the claims of this package were found to hold.
-
-    Parameters
-    ----------
-    known
-        What was known before.
-    engine
-        The engine that answered.
-    answer
-        Its answer.
     """
     if answer.proof is None:
         return replace(known, reason=answer.stop)

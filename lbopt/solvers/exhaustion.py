@@ -89,8 +89,6 @@ def exhausted(
 
     Parameters
     ----------
-    numbers
-        The problem.
     best
         A decision that is known; the answer is not worse.
     stopped

@@ -51,16 +51,10 @@ def break_ties(
 
     Parameters
     ----------
-    minimise
-        The function of the solver.
-    program
-        The program without stages.
     values
         Core columns of an optimum.
     remaining
         Returns the seconds that are left; None is without limit.
-    seed
-        Seed of the solver.
     """
     count = program.problem.num_workers * (program.problem.horizon + 1)
     if count > LARGEST_NUMBER_OF_LOADS:

@@ -196,8 +196,6 @@ def lower_bounds(p: Numbers, admitted: int | None = None) -> list[int]:
 
     Parameters
     ----------
-    p
-        The problem.
     admitted
         Requests that the decision in question admits; None for any decision.
     """

@@ -180,13 +180,7 @@ def automatic(leaves: int | None, total: Callable[[], int]) -> str:
 
 
 def compiled(solver: str) -> str:
-    """Return the solver for callers that solve many problems: of lbopt's own answers the compiled searches alone.
-
-    Parameters
-    ----------
-    solver
-        What the user named.
-    """
+    """Return the solver for callers that solve many problems: of lbopt's own answers the compiled searches alone."""
     return "search" if solver == "exact" else solver
 
 

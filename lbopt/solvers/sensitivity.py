@@ -125,10 +125,6 @@ def _solved(problem: StepProblem, result: Result, what: str, amount: int, g: int
 
     Parameters
     ----------
-    problem, result
-        The problem and its result.
-    what, amount, g
-        What worker g gets more of.
     time_limit
         Seconds.
     """
@@ -143,17 +139,7 @@ def _solved(problem: StepProblem, result: Result, what: str, amount: int, g: int
 
 
 def _by_prices(problem: StepProblem, result: Result, body: dict[str, Any], what: str, amount: int) -> IntArray:
-    """Return upper bounds on the gains of all workers, from the leaves of the certificate.
-
-    Parameters
-    ----------
-    problem, result
-        The problem and its result.
-    body
-        The certificate's fields.
-    what, amount
-        What workers get more of.
-    """
+    """Return upper bounds on the gains of all workers, from the leaves of the certificate."""
     admit, objective = int((result.placed() >= 0).sum()), int(result.objective or 0)
     gains = np.full(problem.num_workers, objective, dtype=np.int64)  # no objective is below 0
     proof = next((one for one in body["goals"] if one["goal"] == "objective"), None)

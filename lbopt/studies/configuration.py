@@ -207,10 +207,6 @@ def from_plain(
 
     Parameters
     ----------
-    kind
-        A dataclass.
-    data
-        By the names of its fields.
     what
         What the configuration is of, for the error.
     source
@@ -247,8 +243,6 @@ def require_kinds(kind: type[Any], given: Mapping[str, Any]) -> None:
 
     Parameters
     ----------
-    kind
-        A dataclass.
     given
         Values by the names of its fields; other names are left to its constructor.
     """
@@ -321,8 +315,6 @@ def from_words(kind: type[Config], given: Mapping[str, Any], **parts: Any) -> Co
 
     Parameters
     ----------
-    kind
-        The class of the configuration.
     given
         Values by the names of options or of fields; those that the configuration does not know are ignored.
     parts

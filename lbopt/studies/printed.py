@@ -103,14 +103,8 @@ def printed_range(
 
     Parameters
     ----------
-    low, high
-        Both ends; an infinite one is open.
     source, place
         The paper, and where the figure is in it.
-    text
-        The words of the source.
-    unit
-        Unit of the ends.
     calibrated
         Whether our model was fitted to this figure.
     """
@@ -143,16 +137,12 @@ def printed_number(
 
     Parameters
     ----------
-    value
-        The number.
     tolerance
         How far ours may be from it.
     source, place
         The paper, and where the figure is in it.
     text
         The words of the source; empty takes the number.
-    unit
-        Unit of the number.
     nothing
         The value that stands for no effect; None where there is none.
     calibrated

@@ -80,19 +80,7 @@ def _is_to_be_divided(source: RequestSource, policies: list[Policy], num_seeds: 
 
 
 def training_for(scenario: Scenario, policies: Iterable[Policy], seed: int, *, num_seeds: int = 1) -> Trace | None:
-    """Return the requests to learn from in the run of `seed`; None where nobody learns.
-
-    Parameters
-    ----------
-    scenario
-        Requests and fleet.
-    policies
-        Rules that may learn.
-    seed
-        Seed of the run.
-    num_seeds
-        Number of seeds of the study.
-    """
+    """Return the requests to learn from in the run of `seed`; None where nobody learns."""
     return scenario.requests.training_for(seed, num_seeds=num_seeds) if anybody_learns(policies) else None
 
 

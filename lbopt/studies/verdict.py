@@ -70,8 +70,6 @@ def interval_of(values: Sequence[float], *, exact: bool = False, single_run: boo
 
     Parameters
     ----------
-    values
-        Ours, one a seed.
     exact
         Whether the values have no noise: the interval is then their mean alone.
     single_run

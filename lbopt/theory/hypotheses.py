@@ -14,14 +14,8 @@ def require(claim: str, holds: bool, assumes: str, found: str) -> None:
 
     Parameters
     ----------
-    claim
-        Name of the claim, for error messages.
     holds
         Whether the hypothesis holds.
-    assumes
-        The hypothesis.
-    found
-        The value that breaks it.
     """
     if not holds:
         raise InputError(f"{claim} assumes {assumes}; {found}")

@@ -173,8 +173,6 @@ def measured_in(
 
     Parameters
     ----------
-    claim
-        Name of the claim, for error messages.
     regime
         Class of the regime: a dataclass with a default for every field and a method `require`.
     without

@@ -40,8 +40,6 @@ def read_measured_rows(file: str | Path, asked: DecodeStep) -> tuple[MeasuredSte
 
     Parameters
     ----------
-    file
-        Path of a CSV with a header.
     asked
         The step that a forecast is wanted of: device, model and fleet of rows that do not say.
 

@@ -66,8 +66,6 @@ def choose(
 
     Parameters
     ----------
-    source
-        Name of the table in error messages.
     header
         Names of its columns.
     x, y, group

@@ -121,8 +121,6 @@ def grid(least: int, most: int, points: int, batches: Sequence[int]) -> list[Poi
         Smallest and largest resident total, tokens.
     points
         Totals in geometric steps.
-    batches
-        Batch sizes, requests.
     """
     if max(batches) > least:
         raise InputError(f"batch {max(batches)} has more requests than the least number of tokens, {least}")
@@ -215,16 +213,10 @@ def barrier_steps(
 
     Parameters
     ----------
-    vectors
-        Load vectors, one step each.
     rounds
         float64, (rounds, workers of all vectors one after the other): seconds.
     law
         Law of the attention time of one worker.
-    batch
-        Requests of a worker.
-    rng
-        Draws the bootstrap samples.
     """
     found: list[BarrierStep] = []
     if not len(rounds):
@@ -248,16 +240,10 @@ def shared_steps(
 
     Parameters
     ----------
-    vectors
-        Load vectors, one work each.
     times
         Seconds of each work's samples.
     law
         Law of the attention time of one worker.
-    batch
-        Requests of a worker.
-    rng
-        Draws the bootstrap samples.
     """
     return [
         BarrierStep(
@@ -337,22 +323,10 @@ def measure_attention(
 
     Parameters
     ----------
-    shape
-        The attention.
-    points
-        Places of the grid.
     config
         What else is timed, and the target of repetition.
-    backend
-        The device.
-    seconds
-        Budget.
-    rng
-        Order of visits and bootstrap.
     now
         Clock, seconds.
-    progress
-        Shows progress.
     """
     begin = now()
     most = max(point.tokens for point in points)

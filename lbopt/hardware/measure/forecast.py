@@ -71,14 +71,6 @@ def forecasts(
 
     Parameters
     ----------
-    card
-        The device's card.
-    shapes
-        Attention shapes, one layer each.
-    layers
-        Products of a layer.
-    batches
-        Requests of the products.
     itemsize
         Bytes of a number.
     most

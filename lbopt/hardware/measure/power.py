@@ -114,22 +114,10 @@ def measure_power(
 
     Parameters
     ----------
-    states
-        What the device does.
-    counter
-        Its energy.
-    backend
-        The device.
-    seconds
-        Length of a window.
     rng
         Order of states in a round, and bootstrap.
     now
         Clock, seconds.
-    progress
-        Shows progress.
-    sleep
-        Waits on the host.
     """
     found = PowerTimes(list(states))
     progress.begin("power", ROUNDS * len(states))

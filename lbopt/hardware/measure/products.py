@@ -173,22 +173,10 @@ def measure_layer(
 
     Parameters
     ----------
-    layer
-        What is multiplied.
-    config
-        Batch sizes and the target of repetition.
-    backend
-        The device.
     most
         Resident tokens of the largest whole layer.
-    seconds
-        Budget.
-    rng
-        Order of visits and bootstrap.
     now
         Clock, seconds.
-    progress
-        Shows progress.
 
     Raises
     ------

@@ -151,16 +151,12 @@ def take_samples(
         Pieces of work, each timed once a round.
     backend
         The device that runs them.
-    seconds
-        Budget.
     target
         Half-width of the notch of a median, as a share of it, at which timing ends.
     rng
         Shuffles the order of works in each round.
     now
         Clock, seconds.
-    progress
-        Shows progress.
     """
     begin, shown, samples = now(), 0, Samples(len(works))
     progress.begin(what, max(1, round(seconds)))

@@ -153,17 +153,7 @@ class CalibratedStepTime:
 
 @lru_cache(maxsize=16)
 def _form(law: CalibratedStepTime, cards: str, num_workers: int, slots_per_worker: int) -> BarrierForm:
-    """Return the barrier form; its tables have a row for every number of running requests.
-
-    Parameters
-    ----------
-    law
-        The law.
-    cards
-        What its cards say, as text.
-    num_workers, slots_per_worker
-        G and B.
-    """
+    """Return the barrier form; its tables have a row for every number of running requests."""
     from lbopt.hardware.calibrated import StepFeatures, features_of, step_parts
 
     device, model = device_card(law.device), model_card(law.model)

@@ -218,8 +218,6 @@ def step_work(
     ----------
     model, deployment, formats
         What is served, how it stands on devices, and in which precision.
-    num_workers
-        G.
     running, active_requests
         float64, requests of a worker, and of the fleet.
     """

@@ -59,8 +59,6 @@ def read(
 
     Parameters
     ----------
-    path
-        The file.
     format
         A name from `FORMATS`; "auto" recognises it by the content.
     columns

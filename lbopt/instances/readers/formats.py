@@ -156,8 +156,6 @@ def locate(header: tuple[str, ...], columns: Columns, clock: Clock, source: str)
     ----------
     header, columns, clock
         As in `Layout` and `Format`.
-    source
-        Name of the file in error messages.
     """
     wanted = columns.named
     if len(set(wanted)) < len(wanted):

@@ -126,8 +126,6 @@ def by_row(
 
     Parameters
     ----------
-    records
-        The rows.
     keys
         By which a row gives its prompt, output and arrival: names of fields, or places of columns.
     """
@@ -266,10 +264,6 @@ def assemble(rows: Rows, *, source: str, name: str, format: str) -> Reading:
 
     Parameters
     ----------
-    rows
-        What was read.
-    source
-        Name of the file in error messages.
     name, format
         Name of the trace, and the format that was read.
     """

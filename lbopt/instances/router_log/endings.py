@@ -123,14 +123,10 @@ def settle_attempts(
 
     Parameters
     ----------
-    table
-        The log, for errors.
     rows
         int64 (K,), the rows to look at.
     ids
         (N,), never shown.
-    times
-        The times of all rows.
     worker
         int64 (N,).
     ending

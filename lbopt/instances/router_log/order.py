@@ -42,10 +42,6 @@ def out_of_order(table: Table, times: Times, kept: NDArray[np.bool_], clocks: di
 
     Parameters
     ----------
-    table
-        The log.
-    times
-        Its times.
     kept
         bool (N,), the rows to look at.
     clocks
@@ -97,8 +93,6 @@ def _refuse_zones(table: Table, gap: NDArray[np.float64], earlier: Clock, later:
 
     Parameters
     ----------
-    table
-        The log, for the error.
     gap
         float64, seconds from the one to the other.
     earlier, later
@@ -125,8 +119,6 @@ def refuse_swapped_tokens(
 
     Parameters
     ----------
-    table
-        The log, for the error.
     took
         float64 (K,), seconds of decoding of the finished requests.
     prompt, output
@@ -170,8 +162,6 @@ def odd_paces(table: Table, times: Times, finished: NDArray[np.bool_], steps: ND
 
     Parameters
     ----------
-    table, times
-        The log and its times.
     finished
         bool (N,), the rows to look at.
     steps
@@ -210,14 +200,10 @@ def remarks(
         The table and its columns.
     plan
         The columns of the times.
-    times
-        The times.
     kept
         bool (N,), rows that are in the log.
     prompt
         int64 (N,), tokens of prompts as written.
-    workers
-        How many there are.
     """
     notes = []
     if plan.arrival_is_start:

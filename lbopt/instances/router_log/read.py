@@ -196,8 +196,6 @@ class _Rows:
         ----------
         rows
             bool (N,), the rows that go.
-        reason
-            Why.
         kept
             bool (N,), the rows that were left so far.
         """

@@ -24,13 +24,6 @@ def is_spans(document: Any) -> bool:
 def span_records(documents: Iterable[Any], source: str) -> tuple[list[tuple[int, dict[str, Any]]], dict[str, int]]:
     """Return number and fields of the spans that are requests, and how many others there are.
 
-    Parameters
-    ----------
-    documents
-        JSON values in the form of OTLP.
-    source
-        The file, as errors call it.
-
     Raises
     ------
     InputError
@@ -91,14 +84,8 @@ def _all(holder: Any, source: str, bare: list[str], *names: str) -> list[dict[st
 
     Parameters
     ----------
-    holder
-        The object that should have the list.
-    source
-        The file, as errors call it.
     bare
         Takes the first name where the list is missing (changed in place).
-    names
-        Names of the list.
     """
     values = _first(holder, *names) if isinstance(holder, dict) else holder
     if values is None:

@@ -253,8 +253,6 @@ def _table(records: Iterable[tuple[int, Any]], source: str, kind: str, size: int
 
     Parameters
     ----------
-    records
-        Place and JSON value of each.
     source, kind
         As in `Table`.
     size
@@ -287,8 +285,6 @@ def flatten(record: dict[str, Any], prefix: str, row: dict[str, str]) -> None:
 
     Parameters
     ----------
-    record
-        The object.
     prefix
         What to put before the names of its fields.
     row

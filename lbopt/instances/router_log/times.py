@@ -137,12 +137,8 @@ def settle_units(clocks: dict[str, Clock], plan: Plan, steps: NDArray[np.float64
     ----------
     clocks
         By "arrival", "begin" and "end".
-    plan
-        What these are.
     steps
         (N,), decode steps, NaN where unknown.
-    workers
-        How many there are.
     """
     notes: list[str] = []
     begin, end = clocks["begin"], clocks["end"]

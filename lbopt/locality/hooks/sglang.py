@@ -45,8 +45,6 @@ def rows_of(answer: dict[str, Any], num_layers: int, experts_per_token: int) -> 
         JSON of an answer of `/generate`, `/v1/completions` or `/v1/chat/completions`.
     num_layers
         All layers of the model, those without experts included, as `num_hidden_layers` of its configuration says.
-    experts_per_token
-        k.
 
     Raises
     ------

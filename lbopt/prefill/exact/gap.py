@@ -96,16 +96,8 @@ def place_by(batch: PrefillBatch, rule: str, chunk: int, first: int, turn: int =
 
     Parameters
     ----------
-    batch
-        The batch.
-    rule
-        Name of the allocation.
     chunk
         Most tokens of a unit in a pass.
-    first
-        Requests to place, in order of arrival.
-    turn
-        Requests that the instance was sent before.
     """
     unit = np.full(batch.num_requests, -1, dtype=np.int64)
     hits = None if batch.hits is None else batch.hits[:first]

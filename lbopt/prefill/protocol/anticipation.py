@@ -51,12 +51,8 @@ def settled(outlook: Outlook, now: float, by_now: bool, setting: ProtocolSetting
 
     Parameters
     ----------
-    outlook
-        Before.
     now, by_now
         s, and whether what happens at this very time is meant too, not only what happens before.
-    setting
-        The scheduler's.
     """
     if outlook.moves > now or (outlook.moves == now and not by_now):
         return outlook
@@ -126,8 +122,6 @@ def soonest(state: SchedulerState, setting: ProtocolSetting, timeout: float) -> 
 
     Parameters
     ----------
-    state, setting
-        Of the scheduler.
     timeout
         s, of a watchdog that is set now.
     """

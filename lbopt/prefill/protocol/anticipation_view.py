@@ -84,14 +84,10 @@ class PassLaw(NamedTuple):
 
         Parameters
         ----------
-        tokens
-            On its fullest unit, as reckoned.
         reported, observed
             s, what it took, as the instance says and from its reckoned begin to its end.
         missed
             s, by which it ended after its predicted end.
-        setting
-            The scheduler's.
         """
         if not (reported < AGREE * observed and observed < AGREE * reported):
             return self
@@ -218,8 +214,6 @@ class Outlook(NamedTuple):
 
         Parameters
         ----------
-        instance, view
-            Whose, and the view.
         enough
             See `Outlook`.
         """
@@ -311,14 +305,10 @@ def sent(view: View, seq: int, tokens: tuple[int, ...], closed: int, now: float,
 
     Parameters
     ----------
-    view
-        Of the instance.
     seq, tokens
         Number of the batch, and its tokens on each unit.
     closed, now
         Whether the pass to come gets more; s.
-    setting
-        The scheduler's.
     """
     coming = (*view.coming, Coming(seq, now + setting.latency, tokens))
     return _with(view, setting, coming=coming, closed=closed)
@@ -329,12 +319,8 @@ def heard_token(view: View, seq: int, end: float, setting: ProtocolSetting) -> V
 
     Parameters
     ----------
-    view
-        Of the instance.
     seq, end
         Of which batch, and when the pass ended that it comes from, s.
-    setting
-        The scheduler's.
     """
     if not (view.running and view.since < seq <= view.through and view.told == math.inf):
         return view
@@ -348,16 +334,8 @@ def heard_end(
 
     Parameters
     ----------
-    view
-        Of the instance.
-    event
-        What was heard.
-    end
-        s, when the pass ended.
     law
         Learns from the pass, if it is the one that was reckoned with.
-    setting
-        The scheduler's.
     """
     if 0 < event.number <= view.number:
         return view, law

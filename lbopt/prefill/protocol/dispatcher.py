@@ -117,8 +117,6 @@ class Dispatcher:
 
         Parameters
         ----------
-        state, units
-            The state, and what makes batches.
         elapsed, arrived
             Whether a tick came at this moment, and whether a request did.
         """
@@ -226,12 +224,8 @@ class Dispatcher:
 
         Parameters
         ----------
-        state, g
-            The state, and the instance.
         requests, units
             Who goes, and to which unit of it.
-        refused
-            Whom the rule refuses.
         counts
             Whether those who stay were left behind.
         """

@@ -270,8 +270,6 @@ class Log:
         ----------
         now, g, seconds
             When, where, and how long it will take, s.
-        load, requests
-            What it computes, and of whom.
         """
         self.rows.append((now, now + seconds, g, load))
         for request in requests:

@@ -74,8 +74,6 @@ class Units:
 
         Parameters
         ----------
-        state, g
-            The state, and the instance.
         load
             Tokens of each unit; empty = what it was said to have left.
         room
@@ -116,8 +114,6 @@ class Units:
 
         Parameters
         ----------
-        at
-            The instance.
         lengths, kept
             Tokens of each request, the oldest first, and how many batches left it behind.
         load
@@ -168,8 +164,6 @@ def target(state: SchedulerState, elapsed: bool, idle_bypass: bool) -> int | Non
 
     Parameters
     ----------
-    state
-        The scheduler's.
     elapsed
         Whether the interval has.
     idle_bypass
@@ -201,8 +195,6 @@ def next_turn(
 
     Parameters
     ----------
-    state, setting, units
-        Of the scheduler.
     arrived
         Whether a request arrived at this moment, and may be sent to an idle instance at once.
     elapsed
@@ -238,15 +230,7 @@ def next_turn(
 
 
 def is_ready(at: InstanceState, now: float, setting: ProtocolSetting, units: Units) -> bool:
-    """Return whether an instance may get a batch.
-
-    Parameters
-    ----------
-    at, now
-        The instance, and the time, s.
-    setting, units
-        Of the scheduler.
-    """
+    """Return whether an instance may get a batch."""
     if at.phase is not Phase.READY or at.ended == math.inf or not units.has_room(at, now):
         return False
     if not runs(at, now, setting):

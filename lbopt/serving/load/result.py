@@ -193,8 +193,6 @@ def percentile(values: Floats, level: int) -> Figure | None:
     ----------
     values
         float64 (n,).
-    level
-        Percent.
     """
     if not values.size:
         return None

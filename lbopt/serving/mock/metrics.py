@@ -99,8 +99,6 @@ class EndpointMetrics:
         ----------
         rank
             Where it ran.
-        reason
-            Why it ended.
         first, whole
             s from its coming in to its first token, None where it made none, and to its end.
         made

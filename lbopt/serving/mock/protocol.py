@@ -88,8 +88,6 @@ def read_ask(body: bytes, chat: bool, default_model: str, longest: int) -> Ask:
 
     Parameters
     ----------
-    body
-        JSON.
     chat
         Whether it is one with messages.
     default_model

@@ -283,10 +283,6 @@ def _read_decision(
 
     Parameters
     ----------
-    row
-        The decision.
-    life
-        The run of the router.
     placed
         By run and request the last placement; changed in place.
     steps

@@ -126,8 +126,6 @@ class DecisionRecord:
         ----------
         sight, decision
             What the rule saw, and the worker of each position, int64 (n,), -1 = waits.
-        rule
-            Who decided.
         stages
             Seconds of its stages.
         ages

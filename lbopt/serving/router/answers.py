@@ -19,10 +19,6 @@ def refuse(
 
     Parameters
     ----------
-    status
-        Of HTTP.
-    message
-        One sentence.
     kind
         `type` of the error.
     code

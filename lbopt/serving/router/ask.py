@@ -228,8 +228,6 @@ def with_field(body: bytes, name: str, value: Any) -> bytes:
     ----------
     body
         A JSON object that has no such field.
-    name, value
-        The field.
     """
     brace = body.index(b"{") + 1
     rest = body[brace:]

@@ -178,15 +178,7 @@ class ClientConnection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Return the answer to a request that cannot be read, after which the connection closes.
-
-        Parameters
-        ----------
-        request
-            What could be read of it.
-        status, exc, message
-            What aiohttp found.
-        """
+        """Return the answer to a request that cannot be read, after which the connection closes."""
         super().handle_error(request, status, exc, message)  # logs; raises where an answer has begun
         if status >= 500:
             answer = refuse(status, "the router failed to answer the request", "internal_error")

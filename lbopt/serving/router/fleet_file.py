@@ -147,13 +147,6 @@ def refuse_same(named: list[tuple[WorkerAddress, str]], source: str) -> None:
     """Refuse engines that are named twice: their slots would be counted twice.
 
     Ranks share an address where each has its own number; one without a rank is the whole address.
-
-    Parameters
-    ----------
-    named
-        Addresses, and what each is called.
-    source
-        What names them.
     """
     seen: dict[str, list[tuple[int | None, str]]] = {}
     for address, name in named:
@@ -288,17 +281,7 @@ def _texts(value: Any, key: str, what: str) -> tuple[str, ...]:
 
 
 def _whole(value: Any, least: int, most: int, what: str) -> int:
-    """Return a whole number between two ends.
-
-    Parameters
-    ----------
-    value
-        What the file has.
-    least, most
-        The ends.
-    what
-        What errors call it.
-    """
+    """Return a whole number between two ends."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InputError(f"{what} is {shown(value)}; expected a whole number, {least} to {most}")
     return value

@@ -147,8 +147,6 @@ def options_from(table: Mapping[str, Any], settings: Sequence[str], given: Mappi
 
     Parameters
     ----------
-    table
-        Of the fleet file.
     settings
         Texts NAME=VALUE.
     given

@@ -196,8 +196,6 @@ async def serve(
 
     Parameters
     ----------
-    router
-        The router.
     tls
         Certificate and key; None = plain HTTP.
     told

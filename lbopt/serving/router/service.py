@@ -251,8 +251,6 @@ class Router:
 
         Parameters
         ----------
-        endpoint
-            Who took it.
         tried
             Who refused it, and the seconds for which each asked to be left alone.
         """
@@ -272,15 +270,7 @@ class Router:
             self.up(endpoint)
 
     def finds_more(self, peers: Sequence[Engine], tried: Collection[Engine]) -> bool:
-        """Return whether an engine takes more that has not refused a request; where none does, who rests is woken.
-
-        Parameters
-        ----------
-        peers
-            The engines of its model.
-        tried
-            Those that refused it.
-        """
+        """Return whether an engine takes more that has not refused a request; where none does, who rests is woken."""
         untried = [mirror for mirror in peers if mirror not in tried]
         if not any(mirror.takes_more for mirror in untried):
             for mirror in untried:

@@ -36,11 +36,6 @@ _COUNTED[list(b"[{:")] = True
 def refuse_shape(text: bytes) -> None:
     """Raise where a JSON text is too deep or too wide.
 
-    Parameters
-    ----------
-    text
-        Valid JSON.
-
     Raises
     ------
     InputError

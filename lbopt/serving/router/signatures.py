@@ -142,12 +142,6 @@ class Signatures:
 
         Parameters
         ----------
-        headers
-            Of the request.
-        data
-            Its body.
-        model
-            That it asks for.
         chat
             Whether it is a chat.
         """
@@ -244,8 +238,6 @@ def signatures_of(rules: Mapping[str, tuple[str, LiveRule]], room: int, block: i
 
     Parameters
     ----------
-    rules
-        Model and rule of each group.
     room, block
         As of `Signatures`.
     """

@@ -121,8 +121,6 @@ class FleetState:
         ----------
         name, threshold, most
             As of `Prefiller`.
-        model
-            Whose prompts it computes.
         """
         self.prefillers[name] = Prefiller(name, threshold, most, self._by_model[model])
         return self.prefillers[name]
@@ -162,8 +160,6 @@ class FleetState:
 
         Parameters
         ----------
-        tracker, at
-            The request and the time.
         prompt
             Its prompt tokens, where the prefiller counted them.
         blocks

@@ -75,8 +75,6 @@ class Pool:
 
         Parameters
         ----------
-        group
-            The group.
         after
             Ticket of the last request that was revealed to it before.
 
@@ -211,8 +209,6 @@ class BarrierGroup:
         ----------
         waiting
             The requests to be decided, in order of arrival.
-        at
-            The time, s.
         open_only
             Show the workers alone to which requests may be bound, as rules need that bind on arrival; else all that
             meet at the barrier, where one that drains has no free slot.

@@ -83,8 +83,6 @@ class Patterns:
 
         Parameters
         ----------
-        prices
-            Of every class.
         enough
             A value; a bound that does not exceed it need not be exact.
         """

@@ -132,10 +132,6 @@ def whole(value: Any, what: str, *, least: int = -LARGEST_NUMBER, below: int = L
 
     Parameters
     ----------
-    value
-        The value.
-    what
-        Its name in error messages.
     least, below
         The range least..below - 1.
     """
@@ -154,17 +150,7 @@ def items(value: Any, what: str) -> list[Any]:
 
 
 def fields(value: Any, what: str, needed: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return `value` if it is an object with the needed fields and no others than these and the optional ones.
-
-    Parameters
-    ----------
-    value
-        The value.
-    what
-        Its name in error messages.
-    needed, optional
-        Names of fields.
-    """
+    """Return `value` if it is an object with the needed fields and no others than these and the optional ones."""
     if type(value) is not dict:
         raise CertificateError(f"{what} is {shown(value)}; expected an object with {', '.join(needed)}")
     missing = [name for name in needed if name not in value]

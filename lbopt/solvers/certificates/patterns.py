@@ -142,10 +142,6 @@ def refined(
 
     Parameters
     ----------
-    table
-        The table of best profits.
-    workers
-        Workers by number.
     best
         Best profit of each place; changed in place.
     fixed

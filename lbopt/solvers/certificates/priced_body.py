@@ -178,8 +178,6 @@ def priced_envelopes(
         `StepProblem.digest`.
     bound
         No assignment costs less, tokens.
-    scale
-        Units of price per token.
     prices
         One row per price vector: the integer price of every class, zeros included, in units of 1/scale token. Classes
         are the distinct (size, must_admit) pairs in ascending order, the requests of size zero that fill up a short
@@ -204,14 +202,10 @@ def placement(kind: int, prices: int, waits: bool, workers: Iterable[int]) -> di
 
     Parameters
     ----------
-    kind
-        Size class that is placed.
     prices
         Row of `prices` at which the subtrees are bounded.
     waits
         Whether the case that all requests of the class wait is among the children.
-    workers
-        Workers that may take one.
     """
     return {"class": int(kind), "prices": int(prices), "waits": bool(waits), "workers": [int(g) for g in workers]}
 

@@ -56,8 +56,6 @@ class WindowBox:
 
         Parameters
         ----------
-        g
-            Number of the worker.
         position
             Place of the request among those of the worker.
         least, most

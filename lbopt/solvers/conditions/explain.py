@@ -36,15 +36,7 @@ def reason(numbers: PacedNumbers) -> str | None:
 
 
 def without_reason(numbers: PacedNumbers, who: str) -> str:
-    """Return the message where no short argument shows it.
-
-    Parameters
-    ----------
-    numbers
-        The problem.
-    who
-        Who found that there is no decision.
-    """
+    """Return the message where no short argument shows it."""
     exactly = _conditions(numbers).exactly
     wanted = "every request of must_admit" if exactly is None else f"exactly {exactly} requests, must_admit among them,"
     hints = [name for name in _REMOVABLE if _possible_without(numbers, name)]

@@ -171,8 +171,6 @@ def _joined(problem: StepProblem, searched: Outcome, other: Outcome) -> Outcome:
 
     Parameters
     ----------
-    problem
-        The problem.
     searched, other
         The outcomes; bounds of the first hold as far as the second reaches the same in all goals before.
     """

@@ -20,13 +20,6 @@ _WORDS, _VECTORS = 60_000, 6_000
 def written_proof(problem: StepProblem, answered: Answered) -> Certificate:
     """Return the certificate of the bounds of all goals that the search proved by prices.
 
-    Parameters
-    ----------
-    problem
-        The step problem.
-    answered
-        What the search ended with.
-
     Raises
     ------
     CertificateError

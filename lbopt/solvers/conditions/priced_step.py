@@ -166,8 +166,6 @@ def _most_on(
         int64 (K,).
     needs, rooms
         int64 (2, K) and (2, G).
-    resources
-        How many of the two there are.
     """
     most: IntArray = np.minimum(free, copies @ fits)
     for r in range(resources):
@@ -234,8 +232,6 @@ def step_of(classes: Classes, goal: Goal, heavy: bool = False) -> tuple[Step, in
 
     Parameters
     ----------
-    classes
-        The problem.
     goal
         What is made least.
     heavy

@@ -28,14 +28,10 @@ def minimised(program: Program, name: str, best: Decision | None, budget: Budget
 
     Parameters
     ----------
-    program
-        The integer program.
     name
         A solver of `BACKENDS` other than exhaustion.
     best
         A decision that is known; None for none.
-    budget
-        Time and seed.
     """
     known = capabilities(name)
     if known.largest_total is not None and program.total > known.largest_total:

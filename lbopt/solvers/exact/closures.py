@@ -107,13 +107,7 @@ class Closures:
         return units + 2 * count * price < _LARGEST and int(self.nodes[:, 0].min(initial=0)) >= 0
 
     def certificate(self, problem: StepProblem) -> Certificate:
-        """Return the log as a certificate, once it holds.
-
-        Parameters
-        ----------
-        problem
-            The step problem.
-        """
+        """Return the log as a certificate, once it holds."""
         used, row = np.unique(self.nodes[:, 2], return_inverse=True)
         nodes = [(a, b, i, None) for (a, b, _), i in zip(self.nodes.tolist(), row.reshape(-1).tolist(), strict=True)]
         return priced_envelopes(problem.digest, self.bound, self.scale, self.prices[used].tolist(), nodes)

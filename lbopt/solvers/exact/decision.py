@@ -105,10 +105,6 @@ class Decision:
         ----------
         cost, bound
             Of an assignment that is known, and of none below; tokens.
-        seed
-            Of draws.
-        most
-            Units of work.
         """
         search, self.masters = workspace(self.step.load.size, self.step.v.size, int(self.step.slots[-1]))
         search.known.cost, search.known.seed, search.known.most = cost, seed, most

@@ -50,12 +50,8 @@ def search_problem(
 
     Parameters
     ----------
-    problem
-        Any step problem.
     best
         Cost of an assignment that is known already, tokens; None for none.
-    limits
-        When to stop.
     tie, seed
         Without a window: which of the assignments that differ by equals alone, see `tie_orders`.
     """
@@ -210,12 +206,8 @@ def _no_worse_than_elementary(problem: StepProblem, best: int | None, answer: Ex
 
     Parameters
     ----------
-    problem
-        A window.
     best
         Cost of an assignment that is known already, tokens; None for none.
-    answer
-        What the search of it ended with.
     """
     if answer.stop in ("done", "refused"):
         return answer

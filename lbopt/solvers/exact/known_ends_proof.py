@@ -36,8 +36,6 @@ def written_known_ends_proof(problem: StepProblem, bound: int, prices: IntArray 
 
     Parameters
     ----------
-    problem
-        The step problem.
     bound
         The bound to prove, tokens.
     prices

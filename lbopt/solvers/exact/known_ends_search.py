@@ -61,8 +61,6 @@ def search_known_ends(problem: StepProblem, best: int | None, limits: Limits) ->
 
     Parameters
     ----------
-    problem
-        A step problem with any window.
     best
         Cost of an assignment that is known already, tokens; None for none.
     limits

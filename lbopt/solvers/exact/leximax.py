@@ -52,8 +52,6 @@ def most_even(problem: StepProblem, answer: ExactAnswer, optimum: IntArray, limi
         How the search for the optimum ended; its prices are used again.
     optimum
         An assignment of proved cost, int64 (N,).
-    limits
-        When to stop.
 
     Returns
     -------

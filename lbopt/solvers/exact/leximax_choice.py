@@ -41,8 +41,6 @@ def choose(room: Room, prices: Sequence[IntArray], limit: int, limits: Limits) -
         int64 (K,) each, in 1/scale tokens; the lists are made by the first.
     limit
         Steps of the search.
-    limits
-        When to stop.
     """
     stopped = limits.leaving(_SECONDS_EACH * room.slots.size * (1 + len(prices) / 4)).stopped()
     if stopped is not None:  # there is no time to make the lists in

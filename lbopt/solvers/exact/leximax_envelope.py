@@ -31,12 +31,8 @@ def least_envelope(
         A step problem at H = 0.
     decision
         The same in the terms of the search.
-    answer
-        How the search for the optimum ended.
     optimum
         int64 (N,), an assignment of proved cost.
-    limits
-        When to stop.
     """
     if problem.num_admitted == problem.num_requests:  # T is fixed, and M with it
         return optimum, "done"

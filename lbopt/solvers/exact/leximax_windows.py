@@ -28,12 +28,8 @@ def most_even_window(problem: StepProblem, optimum: IntArray, limits: Limits) ->
 
     Parameters
     ----------
-    problem
-        A step problem with a window.
     optimum
         int64 (N,), an assignment of proved cost.
-    limits
-        When to stop.
     """
     window, members, workers = _described(problem, objective(problem, optimum))
     W, P = workers.size, window.owner.size

@@ -93,8 +93,6 @@ def search_exactly(
         A step problem at H = 0.
     best
         Cost of an assignment that is known already, tokens.
-    limits
-        When to stop.
     tie, seed
         Which of the assignments that differ by equals alone, see `tie_orders`.
     """
@@ -117,8 +115,6 @@ def search_some_waiting(problem: StepProblem, best: int | None, limits: Limits) 
         A step problem at H = 0.
     best
         Cost of an assignment that is known already, tokens; None for none.
-    limits
-        When to stop.
     """
     return (_cold if is_cold(problem) else by_prices)(problem, best, limits)
 
@@ -144,8 +140,6 @@ def finished(
     ----------
     problem
         A step problem at H = 0.
-    answer
-        What the search ended with.
     best, limits, tie, seed
         As in `search_exactly`.
     """
@@ -201,8 +195,6 @@ def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAn
         A step problem at H = 0.
     best
         Cost of an assignment that is known already, tokens; None for none.
-    limits
-        When to stop.
     """
     decision, enough_memory = Decision(problem), fits_memory(problem)
     if decision.scale == 0 and enough_memory:
@@ -294,8 +286,6 @@ def search_all_admitted(problem: StepProblem, best: int | None, limits: Limits) 
         A step problem at H = 0.
     best
         Cost of an assignment that is known already, tokens; None for none.
-    limits
-        When to stop.
     """
     known: SearchState | None = None
     stop = "memory"  # where enumeration and prices have no room left, filling goes on, but proves nothing

@@ -278,12 +278,8 @@ def search_window(problem: StepProblem, best: int | None, limits: Limits) -> Exa
 
     Parameters
     ----------
-    problem
-        A step problem with a window.
     best
         Cost of an assignment that is known already, tokens; None for none.
-    limits
-        When to stop.
     """
     _load_kernel()
     deadline = limits.deadline()  # the clock counts from when it is first asked

@@ -68,10 +68,6 @@ def workspace(num_open: int, num_classes: int, most_slots: int) -> tuple[Search,
 
     Parameters
     ----------
-    num_open
-        Workers with free slots.
-    num_classes
-        Distinct sizes.
     most_slots
         Largest number of free slots of a worker.
     """
@@ -161,8 +157,6 @@ def master_of(W: int, K: int, Q: int, columns: int, tight: int) -> Master:
 
     Parameters
     ----------
-    W, K, Q
-        As above.
     columns, tight
         Most patterns, and most tight rows.
     """

@@ -166,8 +166,6 @@ def course_of(attempts: Attempts, scale: Floats | None = None) -> Course:
 
     Parameters
     ----------
-    attempts
-        What ran when.
     scale
         (G,), what a token counts on each worker; None = the same on all.
     """
@@ -221,8 +219,6 @@ def own_loads(attempts: Attempts, weight: Floats) -> Floats:
 
     Parameters
     ----------
-    attempts
-        What ran when.
     weight
         (J,), what each interval counts.
     """

@@ -87,12 +87,8 @@ def counting(found: Reconstruction, odd: OddWorker, seed: int) -> tuple[Reconstr
 
     Parameters
     ----------
-    found
-        The fleet with equal speeds.
     odd
         The worker, and a first guess of its factor.
-    seed
-        Of the bootstrap behind the law's intervals.
     """
     same = _left_by(found, odd.worker, 1.0)
     for _ in range(_TURNS):
@@ -153,10 +149,6 @@ def find_departures(found: Reconstruction, slots: int, odd: OddWorker | None = N
 
     Parameters
     ----------
-    found
-        The log's fleet.
-    slots
-        Slots of a worker.
     odd
         Its worker of another speed, where there is one.
     """
@@ -167,15 +159,7 @@ def find_departures(found: Reconstruction, slots: int, odd: OddWorker | None = N
 
 
 def waited_with_a_free_slot(found: Reconstruction, slots: int) -> Any:
-    """Return for each attempt whether it waited for more than a few steps though its worker had a free slot, (N,).
-
-    Parameters
-    ----------
-    found
-        The log's fleet.
-    slots
-        Slots of a worker.
-    """
+    """Return for each attempt whether it waited for more than a few steps though its worker had a free slot, (N,)."""
     log, attempts = found.log, found.attempts
     step = found.mean_step_seconds
     late = log.start - log.arrival > _STEPS * step

@@ -101,15 +101,7 @@ def logged_tpot(found: Reconstruction) -> Floats:
 
 
 def what_happened(found: Reconstruction, slots: int) -> Happened:
-    """Return the figures of a reconstructed log.
-
-    Parameters
-    ----------
-    found
-        The log's fleet.
-    slots
-        Slots of a worker.
-    """
+    """Return the figures of a reconstructed log."""
     log, course, law, steps = found.log, found.course, found.law, found.steps
     G = len(log.workers)
     heaviest = np.maximum(course.heaviest, course.work / G)
@@ -209,18 +201,10 @@ def one_step_gaps(
 
     Parameters
     ----------
-    found
-        The log's fleet.
-    slots
-        Slots of a worker.
     count
         Decisions.
     time_limit
         Seconds for each.
-    seed
-        Of the sample.
-    progress
-        Shows progress.
     """
     shown = progress or Silent()
     sample = _sample(found, count, seed)

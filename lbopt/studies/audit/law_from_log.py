@@ -37,8 +37,6 @@ def drawn_blocks(
     ----------
     when
         (n,), times; blocks are of equally many neighbours in time, at most `BLOCKS` of them.
-    draws, seed
-        Number of draws, and their seed.
     """
     order = np.argsort(when, kind="stable")
     blocks = [rows for rows in np.array_split(order, BLOCKS) if rows.size]
@@ -110,16 +108,12 @@ def fit_law(
 
     Parameters
     ----------
-    course
-        Of the fleet.
     steps
         (J,), a guess of the steps in each interval.
     output
         (N,), steps of each attempt.
     usable
         (N,), attempts that ran to their end.
-    seed
-        Of the bootstrap.
     """
     design, took, weight, when = np.zeros((0, 2)), np.zeros(0), np.zeros(0), np.zeros(0)
     fixed = per_token = 0.0
@@ -286,8 +280,6 @@ def reconstruct(log: RouterLog, seed: int = 0, scale: Floats | None = None) -> R
     ----------
     log
         A log with at least some requests that ran to their end.
-    seed
-        Of the bootstrap behind the law's intervals.
     scale
         (G,), what a token counts on each worker; None = the same on all.
     """

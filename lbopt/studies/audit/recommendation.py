@@ -106,10 +106,6 @@ def recommend(
 
     Parameters
     ----------
-    config
-        What was asked.
-    law, happened, findings
-        What the log says.
     runs
         The log itself, then each rule; empty where none was run.
     needed
@@ -247,10 +243,6 @@ def saved_in_a_month(workers: int, needed: int, gpus: int, price: float) -> floa
     ----------
     workers, needed
         Workers that there are, and that are needed.
-    gpus
-        GPUs of all workers.
-    price
-        Of a GPU for an hour.
     """
     return (1 - needed / workers) * gpus * price * HOURS_A_MONTH
 

@@ -81,8 +81,6 @@ def requests_of(log: RouterLog, ready: Floats, tokens: Floats) -> Requests:
 
     Parameters
     ----------
-    log
-        The log.
     ready
         (N,), seconds from which each may start.
     tokens
@@ -102,8 +100,6 @@ def setting_of(
 
     Parameters
     ----------
-    workers, slots
-        The fleet.
     fixed, per_token
         The law, seconds.
     scale
@@ -129,8 +125,6 @@ def run_rule(
     ----------
     rule
         As `make_policy` reads it.
-    requests, setting
-        What is run, and how.
     logged
         (M,) seconds per token by the law at the log's loads, and (M,) waits of the log, seconds.
     seed
@@ -222,8 +216,6 @@ def block_bootstrap(values: tuple[Floats, Floats, Floats], when: Floats, seed: i
         a, b and c, (n,) each.
     when
         (n,), times by which blocks are made, each of equally many requests.
-    seed
-        Of the draws.
     """
     blocks, times = drawn_blocks(when, _DRAWS, seed)
     drawn = times @ np.array([[value[rows].sum() for value in values] + [rows.size] for rows in blocks])
@@ -253,10 +245,6 @@ def fewest_workers(
     ----------
     rule
         As `make_policy` reads it.
-    requests, law
-        The log's.
-    fleet
-        Workers and slots.
     logged
         The log's own run, and of each request seconds per token and the wait, seconds, (M,) each.
     step

@@ -134,10 +134,6 @@ def run_audit(
 
     Parameters
     ----------
-    config
-        What is asked.
-    progress
-        Shows progress.
     tell
         Is given the outcome before the one-step gaps are looked for, which take longest.
     """
@@ -156,8 +152,6 @@ def audit_log(
 
     Parameters
     ----------
-    log
-        The log.
     config
         What is asked; its file is not read.
     progress, tell
@@ -210,8 +204,6 @@ def fleet_of(log: RouterLog, seed: int = 0) -> tuple[Reconstruction, OddWorker |
     ----------
     log
         A log with at least some requests that ran to their end.
-    seed
-        Of the bootstrap behind the law's intervals.
     """
     found = reconstruct(log, seed)
     odd = None if no_barrier(found) else odd_worker(found)

@@ -12,14 +12,8 @@ def measured(*, claim: str, regime: dict[str, Any], version: str, seed: int) -> 
 
     Parameters
     ----------
-    claim
-        Name of the claim.
-    regime
-        Parameters of the regime.
     version
         Version of the code; it is part of the key of the task and not used otherwise.
-    seed
-        Seed of the draws.
     """
     found = find_claim(claim)
     slots = {**found.parameters(), **regime}.get("B")

@@ -91,10 +91,6 @@ def of_numbers(
         Loads of one step, tokens, separated by commas; None takes the means.
     mean_load, imbalance
         Mean load of a worker and mean imbalance of the fleet, tokens.
-    workers
-        Number of workers.
-    running
-        Running requests of a worker.
     """
     means = {"--mean-load": mean_load, "--imbalance": imbalance, "--workers": workers}
     if loads is None and mean_load is None:

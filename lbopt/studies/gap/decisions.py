@@ -42,12 +42,6 @@ def gather_states(
 
     Parameters
     ----------
-    behaviours
-        Policies that are run over the requests.
-    scenario
-        Requests, fleet and arrivals.
-    count
-        States per behaviour.
     seed, num_seeds
         Seed of the requests and of the sample, and number of seeds of the study, which decides how a file is drawn.
     progress
@@ -144,12 +138,6 @@ def decide_state(solved: SolvedState, policies: Sequence[Policy], view: FrozenVi
     ----------
     solved
         The state and its optimum; decisions are added to it.
-    policies
-        Rules that decide.
-    view
-        Shows the state to a rule.
-    seed
-        Seed of rules that draw.
     """
     problem = solved.state.problem
     held_back = []

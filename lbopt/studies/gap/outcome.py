@@ -161,14 +161,8 @@ def long_run(
 
     Parameters
     ----------
-    policy
-        The policy.
     requests, training
         The requests, and those that its predictor learns from; None where there are none.
-    setting
-        Fleet, arrivals and laws.
-    seed
-        Of the run.
     with_course
         Whether to keep the course of the imbalance, for the picture.
     """

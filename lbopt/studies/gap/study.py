@@ -87,12 +87,8 @@ def _long_runs(
 
     Parameters
     ----------
-    scenario
-        Requests, fleet and arrivals.
     policies, specs
         The policies, and the texts that name them.
-    build
-        Makes a policy of its text.
     seeds
         The first one's runs keep the course of their imbalance.
     """

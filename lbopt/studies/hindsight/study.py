@@ -100,16 +100,10 @@ def _run_rules(
 
     Parameters
     ----------
-    config
-        What is asked.
-    requests, policies
-        What is run.
     runs
         Each rule's run, the place of its timetable and its placement are appended.
     starts
         Timetables by their contents, in the order in which they come; added to.
-    shown
-        Shows progress.
     """
     scenario = config.scenario
     training = training_for(scenario, policies, config.seed)

@@ -67,14 +67,8 @@ def attempt(
 
     Parameters
     ----------
-    entry
-        The entry of the library.
-    solver
-        Name of the solver.
     time_limit
         Seconds; None for no limit.
-    seed
-        Seed of the solver.
     hint
         Assignment to start from; None for none.
 

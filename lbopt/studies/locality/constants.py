@@ -91,13 +91,7 @@ class ConstantBand:
 
 
 def _zeros(points: list[tuple[float, float, float]]) -> list[tuple[float, float]]:
-    """Return where the effect is zero along each line, and the line.
-
-    Parameters
-    ----------
-    points
-        Line, place on it, and effect there.
-    """
+    """Return where the effect is zero along each line, and the line."""
     found = []
     for line in sorted({line for line, _, _ in points}):
         along = sorted((place, effect) for one, place, effect in points if one == line)

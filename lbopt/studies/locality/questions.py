@@ -89,19 +89,7 @@ class Question:
 
 
 def change(answer: Answer, run: PlannedRun, of: str, base: str = "round-robin") -> float | None:
-    """Return by how many percent a run's `of` exceeds that of the rule `base` in the same place.
-
-    Parameters
-    ----------
-    answer
-        Answer of one world.
-    run
-        The run.
-    of
-        The quantity.
-    base
-        The rule that it is compared with.
-    """
+    """Return by how many percent a run's `of` exceeds that of the rule `base` in the same place."""
     runs = answer["runs"]
     other = replace(run, policy=base)
     if run.key not in runs or other.key not in runs:
@@ -114,16 +102,8 @@ def mean_over_rates(policy: str, of: str, base: str, workers: int = WORKERS, law
 
     Parameters
     ----------
-    policy
-        The rule.
-    of
-        The quantity.
     base
         The rule that it is compared with, or "best".
-    workers
-        Decoders.
-    law
-        Name of the step time.
     """
 
     def figure(answer: Answer, rates: tuple[float, ...]) -> float | None:

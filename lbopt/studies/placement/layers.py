@@ -63,23 +63,7 @@ class Layer:
 
 @lru_cache(maxsize=1)
 def layers_of(kind: str, shape: MoEShape, requests: int, clusters: int, batch: int, seed: int) -> tuple[Layer, ...]:
-    """Return a layer of each cluster of one world, or as many of random weights; the last world is remembered.
-
-    Parameters
-    ----------
-    kind
-        Kind of layers.
-    shape
-        Layers, experts and experts of a token.
-    requests
-        Calibration requests.
-    clusters
-        Number of clusters.
-    batch
-        Requests of a batch.
-    seed
-        Seed of the draws.
-    """
+    """Return a layer of each cluster of one world, or as many of random weights; the last world is remembered."""
     if kind in RANDOM:
         rng = np.random.default_rng(seed)
         law = rng.random if kind == "uniform" else rng.standard_exponential

@@ -132,12 +132,6 @@ def ask(predictor: Predictor, rows: _Rows, here: slice, horizon: int) -> tuple[F
 
     Parameters
     ----------
-    predictor
-        The predictor.
-    rows
-        Requests and ages.
-    here
-        Which of the rows.
     horizon
         Steps of the window.
     """

@@ -103,8 +103,6 @@ def resampled_scores(ends: Flags, p: Floats, requests: Ints, num_requests: int) 
         float64, (n,): predicted chance.
     requests
         int64, (n,): request of the row, 0 to num_requests - 1.
-    num_requests
-        Number of requests.
     """
     rng = np.random.default_rng(_SEED)
     _, place = np.unique(p, return_inverse=True)

@@ -52,18 +52,8 @@ def cell(config: ReproductionConfig, item: str, rule: str, G: int, load: float |
 
     Parameters
     ----------
-    config
-        What is asked.
-    item
-        The item.
-    rule
-        Name of the rule.
-    G
-        Number of workers.
     load
         Share of saturation; None for a closed loop.
-    step_time
-        The step-time law.
     """
     trace = config.trace("burstgpt")
     return Cell(

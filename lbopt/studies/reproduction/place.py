@@ -99,14 +99,6 @@ def of_trace(config: ReproductionConfig, kind: str, G: int, group: str, longer_t
 
     Parameters
     ----------
-    config
-        What is asked.
-    kind
-        Name of the trace.
-    G
-        Number of workers.
-    group
-        Group of the rows.
     longer_than
         Tokens; shorter outputs are left out.
     """

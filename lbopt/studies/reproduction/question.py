@@ -160,8 +160,6 @@ def asked(
         A shipped table, after which a group of it may stand; or a file of the source's authors.
     tolerance, nothing, single_run
         As in `lbopt.studies.printed.Printed`.
-    rest
-        The other fields of the question.
     """
     table = source.split()[0]
     place = published_table(table).pedigree.place if table in published_names() else source

@@ -114,12 +114,8 @@ def of_barrier(
     ----------
     rule
         That of the first cell; JSQ's is the second.
-    slots
-        Of the fleet.
     implied
         What the published table implies of the rule and of JSQ.
-    also
-        What follows.
     """
 
     def reason(run: Figures, jsq: Figures) -> str:
@@ -170,8 +166,6 @@ def of_power(reading: str, workers: int, unlike: str = "") -> Callable[[Row], st
     ----------
     reading
         Name of the reading of the power law.
-    workers
-        Number of workers.
     unlike
         What else differs from the published run, before it.
     """

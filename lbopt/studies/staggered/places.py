@@ -80,12 +80,6 @@ def prompts(place: Place, count: int, seed: int, spread: float = SPREAD) -> NDAr
 
     Parameters
     ----------
-    place
-        The place.
-    count
-        Number of prompts.
-    seed
-        Seed of the draws.
     spread
         Factor on the spread of lengths; 0 makes all as long as the mean.
     """

@@ -101,8 +101,6 @@ def highest_rate(
     ----------
     measure
         From a rate to what happens at it.
-    limit
-        s of mean time to first token.
     lowest, highest
         Where to begin and where to stop looking.
     """

@@ -101,10 +101,6 @@ def forecast(G: int, lives: Lives, running: float, period_steps: float) -> Stale
 
     Parameters
     ----------
-    G
-        Number of workers.
-    lives
-        Of the trace's requests.
     running
         Requests that run on a worker, on average.
     period_steps

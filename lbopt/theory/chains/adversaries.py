@@ -58,8 +58,6 @@ def burst(G: int, n: int, s_H: int, steps: int) -> Layout:
 
     Parameters
     ----------
-    G
-        Number of workers.
     n
         Number of blocks.
     s_H
@@ -82,8 +80,6 @@ def strict(G: int, n: int, s_H: int, steps: int, ties: str, lasting: int | None 
 
     Parameters
     ----------
-    G
-        Number of workers.
     n
         Number of blocks.
     s_H
@@ -203,8 +199,6 @@ def on_one_worker(play: Play, G: int, B: int, prompt: int, lasting: int, refill:
     ----------
     play
         Runs the rule, which fills slots.
-    G, B
-        Workers, and slots of a worker.
     prompt, lasting
         Tokens of every request, and steps of those that last.
     refill
@@ -237,12 +231,8 @@ def one_after_the_other(play: Play, G: int, B: int, prompt: int, lasting: int, r
     ----------
     play
         Runs the rule.
-    G, B
-        Workers, and slots of a worker.
     prompt, lasting
         Tokens of every request, and steps of those that last.
-    rounds
-        Requests that last, for each worker.
     """
     output = np.ones(rounds * G * (1 + (G * B - 1) * lasting), dtype=np.int64)
     begin = 0
@@ -263,8 +253,6 @@ def short_first(output: IntArray, G: int, B: int) -> tuple[IntArray, IntArray]:
     ----------
     output
         int64, (N,): steps; those above 1 are all equal.
-    G, B
-        Workers, and slots of a worker.
     """
     start, worker = np.empty_like(output), np.empty_like(output)
     short, long = np.flatnonzero(output == 1), np.flatnonzero(output > 1)
@@ -284,8 +272,6 @@ def last_is_long(play: Play, G: int, B: int, prompt: int) -> Duel:
     ----------
     play
         Runs the rule.
-    G, B
-        Workers, and slots of a worker.
     prompt
         Tokens of every request.
     """
@@ -313,8 +299,6 @@ def bound_to_one(play: Play, G: int, B: int, prompt: int, lasting: int, blocks: 
     ----------
     play
         Runs a rule that binds every request on arrival; its workers start what they queue in the order of arrival.
-    G, B
-        Workers, and slots of a worker.
     prompt, lasting, blocks
         Tokens of every request, steps of those that last, and the number of blocks.
     """
@@ -344,12 +328,8 @@ def drawn_apart(play: Play, G: int, B: int, prompt: int, lasting: int, apart: in
     ----------
     play
         Runs the rule.
-    G, B
-        Workers, and slots of a worker.
     prompt, lasting, apart
         Tokens of every request, steps of those that last, and K: the chance that two of them overlap is at most 1 / K.
-    seed
-        Of the draw.
     """
     output = np.ones(requests_apart(G, B, lasting, apart), dtype=np.int64)
     output[np.random.default_rng(seed).choice(output.size, G, replace=False)] = lasting
@@ -362,8 +342,6 @@ def requests_apart(G: int, B: int, lasting: int, apart: int) -> int:
 
     Parameters
     ----------
-    G, B
-        Workers, and slots of a worker.
     lasting, apart
         Steps of those that last, and the inverse of the chance.
     """
@@ -381,8 +359,6 @@ def apart_at_least(gap: IntArray, G: int, B: int, prompt: int, lasting: int) -> 
     ----------
     gap
         int64, differences of positions in the order of starts, 1 or more.
-    G, B
-        Workers, and slots of a worker.
     prompt, lasting
         Tokens of every request, and steps T of those that last.
     """
@@ -398,8 +374,6 @@ def expected_apart(N: int, G: int, B: int, prompt: int, lasting: int) -> float:
 
     Parameters
     ----------
-    N, G, B
-        Requests, workers, and slots of a worker.
     prompt, lasting
         Tokens of every request, and steps of those that last.
     """

@@ -148,18 +148,10 @@ def mean_finding(
 
     Parameters
     ----------
-    found
-        Mean of the chain with its error.
     relation
         How the mean and the prediction are related: "=", "<=" or ">=".
-    predicted
-        The closed form.
     regime
         The regime in the words of the report.
-    quantity
-        What is measured.
-    unit
-        The mean is divided by it.
     """
     return Finding(
         regime=regime,
@@ -180,10 +172,6 @@ def share_findings(found: ChainMean, law: float, tolerance: float, *, quantity: 
 
     Parameters
     ----------
-    found
-        Mean of the chain with its error.
-    law
-        The closed form.
     tolerance
         The share.
     quantity

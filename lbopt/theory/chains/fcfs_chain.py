@@ -48,18 +48,10 @@ def fcfs_imbalances(
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
     p
         Probability that a request ends in a step.
-    law
-        Law of the prompts.
     steps
         Number of steps.
-    seed
-        Seed of the samples.
     growth
         Tokens that a running request gains in a step.
     """
@@ -85,18 +77,10 @@ def mean_fcfs_imbalance(
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
     p
         Probability that a request ends in a step.
-    law
-        Law of the prompts.
     steps
         Number of steps.
-    seed
-        Seed of the samples.
     growth
         Tokens that a running request gains in a step.
     """
@@ -129,10 +113,6 @@ def residues_of_steps(
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
     p
         Probability that a request ends in a step.
     d

@@ -200,8 +200,6 @@ class OpenFleet:
             One of `RULES`.
         steps
             Steps that are read.
-        seed
-            Of the draws.
         """
         draw = np.random.default_rng([seed, RULES.index(rule)])
         G, alive = self.G, self.requests.lives.alive
@@ -304,16 +302,10 @@ def pool_by_report(requests: Requests, slots: int, period: int, steps: int, seed
 
     Parameters
     ----------
-    requests
-        What the pool holds without end.
-    slots
-        How many.
     period
         Steps between reports; the first is in step 0.
     steps
         Steps that are read.
-    seed
-        Of the draws.
     """
     draw = np.random.default_rng(seed)
     left = np.zeros(slots, np.int64)

@@ -107,22 +107,10 @@ def run_pooled(rule: Rule, G: int, B: int, p: float, law: PromptLaw, steps: int,
 
     Parameters
     ----------
-    rule
-        The rule.
-    G
-        Number of workers.
-    B
-        Slots of a worker.
     p
         Probability that a request ends in a step.
-    law
-        Law of the prompts.
     steps
         Number of steps.
-    arrivals
-        How requests arrive.
-    seed
-        Seed of the samples.
     """
     if arrivals not in ARRIVALS:
         raise InputError(f"arrivals are '{arrivals}'; expected one of {', '.join(ARRIVALS)}")

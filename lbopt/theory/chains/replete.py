@@ -106,8 +106,6 @@ def level(loads: Any, slots: Any, law: PromptLaw, *, peak: str = "lowest") -> tu
         int, (G,): tokens before admission.
     slots
         int, (G,): free slots.
-    law
-        Law of the prompts.
     peak
         "lowest" of the optimal loads; "raised": all loads higher while that costs nothing; "mean": so much higher that
         the mean admitted size is that of the pool's classes, where that costs nothing.

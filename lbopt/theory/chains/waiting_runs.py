@@ -39,14 +39,6 @@ class Traffic:
 
         Parameters
         ----------
-        N
-            Number of instances.
-        load
-            Arrivals for each instance and pass.
-        requests
-            Number of requests.
-        seed
-            Seed of the samples.
         replication
             Number of the run; it changes the draw.
         """
@@ -101,14 +93,8 @@ class Average:
         ----------
         regime
             The regime in the words of the report.
-        quantity
-            What is measured.
-        predicted
-            The closed form.
         relation
             How the mean and the prediction are related: "=", "<=" or ">=".
-        note
-            Remark of the finding.
         outside
             Why the regime is outside the hypotheses; empty where it is inside.
         """
@@ -146,18 +132,10 @@ def quarters(N: int, load: float, capacity: int, requests: int, replications: in
 
     Parameters
     ----------
-    N
-        Number of instances.
-    load
-        Arrivals for each instance and pass.
     capacity
         Most requests of a pass; 0 for no limit.
-    requests
-        Number of requests.
     replications
         Number of runs.
-    seed
-        Seed of the samples.
     """
     found = np.empty((replications, 4))
     for replication in range(replications):
@@ -182,14 +160,6 @@ def require_gates(claim: str, N: int, load: float, requests: int, capacity: int 
 
     Parameters
     ----------
-    claim
-        Name of the claim, for error messages.
-    N
-        Number of instances.
-    load
-        Arrivals for each instance and pass.
-    requests
-        Number of requests.
     capacity
         Most requests of a pass; 0 for no limit.
     replications

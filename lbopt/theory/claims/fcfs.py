@@ -61,10 +61,6 @@ def measure_slot_law(*, p: float = 0.2, s_max: int = 8, samples: int = 200_000, 
         Probability that a request ends in a step.
     s_max
         Largest prompt, tokens.
-    samples
-        Number of slots.
-    seed
-        Seed of the samples.
     """
     require_geometric("slot-law", p)
     require_prompts("slot-law", s_max)
@@ -311,20 +307,14 @@ def measure_exponent(
 
     Parameters
     ----------
-    G
-        Number of workers.
     p
         Probability that a request ends in a step.
     s_max
         Largest prompt, tokens.
-    least
-        Smallest B of the fit.
     quadruplings
         Number of times that B is multiplied by four.
     accuracy
         Standard error at which sampling ends, a share of the mean.
-    seed
-        Seed of the samples.
     """
     _require("fcfs-order", G, least, p, s_max)
     require("fcfs-order", 1 <= quadruplings <= 4, "1 to 4 quadruplings of B", f"quadruplings is {quadruplings}")

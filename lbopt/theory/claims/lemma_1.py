@@ -22,18 +22,10 @@ def measure_corrected(
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
     s_max
         Largest prompt, tokens.
-    optima
-        Number of optima to list.
     solved
         First steps that the exact search solves as well.
-    seed
-        Seed of the samples.
     """
     regime = _regime("lemma-1", G, B, s_max)
     require("lemma-1", optima >= 1, "at least one optimum to look at", f"optima is {optima}")
@@ -79,18 +71,10 @@ def measure_printed(
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
     s_max
         Largest prompt, tokens.
-    rounds
-        Number of rounds.
     stored
         Whether the stored steps are looked at first.
-    seed
-        Seed of the samples.
     """
     regime = _regime("lemma-1-printed", G, B, s_max)
     require("lemma-1-printed", rounds >= 1, "at least one round to look at", f"rounds is {rounds}")

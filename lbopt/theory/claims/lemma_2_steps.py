@@ -55,8 +55,6 @@ def measure_optimum(
 
     Parameters
     ----------
-    G
-        Number of workers.
     c_max
         Most free slots of a worker.
     s_max
@@ -69,8 +67,6 @@ def measure_optimum(
         Number of steps.
     time_limit
         Seconds for each step.
-    seed
-        Seed of the samples.
     """
     claim = "replete-optimum"
     require_fleet(claim, G, 1)
@@ -185,10 +181,6 @@ def held_against(regime: str, name: str, run: RepleteRun, bound: IntArray) -> Fi
     ----------
     regime
         The regime in the words of the report.
-    name
-        Name of the bound.
-    run
-        Run of the chain.
     bound
         int64, (steps,): bound in each step, tokens.
     """
@@ -252,14 +244,8 @@ def event_rows(
         Number of steps.
     bound
         Bound on P(E_k^c).
-    G
-        Number of workers.
-    B
-        Slots of a worker.
     p
         Probability that a request ends in a step.
-    delta
-        Relative deviation that E_k allows.
     """
     exact = missing_probability(G, B, p, delta)
     vacuous = f"the bound is {bound:.3g}: it says nothing" if bound >= 1 else ""
@@ -300,14 +286,8 @@ def missing_probability(G: int, B: int, p: float, delta: float) -> float:
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
     p
         Probability that a request ends in a step.
-    delta
-        Relative deviation that E_k allows.
     """
     law, middle = stats.binom(B, p), p * B
     low, high = np.ceil((1 - delta) * middle), np.floor((1 + delta) * middle)

@@ -148,8 +148,6 @@ def size_rows(what: str, runs: list[RepleteRun], length: int, outside: list[str]
 
     Parameters
     ----------
-    what
-        What is measured.
     runs
         Runs, one for each fleet.
     length

@@ -40,12 +40,8 @@ def printed_rows(regime: str, run: RepleteRun, length: int, law: PromptLaw) -> l
     ----------
     regime
         The regime in the words of the report.
-    run
-        Run of the chain.
     length
         Steps of a batch.
-    law
-        Law of the prompts.
     """
     outside = outside_onset(run.G, run.B, run.p, law)
     condition = usual_bound(run.G, run.B, run.p, law.largest)
@@ -75,14 +71,8 @@ def corrected_rows(regime: str, run: RepleteRun, length: int, law: PromptLaw, pr
     ----------
     regime
         The regime in the words of the report.
-    run
-        Run of the chain.
     length
         Steps of a batch.
-    law
-        Law of the prompts.
-    proved
-        The proved bound.
     """
     gap = steps_mean(run.gap, length)
     useful = proved.bound < _USEFUL * law.largest / run.p

@@ -60,16 +60,10 @@ def measure_bound(*, B: int = 64, p: float = 0.2, s_max: int = 8, rounds: bool =
 
     Parameters
     ----------
-    B
-        Slots of a worker.
     p
         Probability that a request ends in a step.
     s_max
         Largest prompt, tokens.
-    rounds
-        Number of rounds.
-    seed
-        Seed of the samples.
     """
     slot, regime = _slot("berry-esseen", p, s_max, rounds)
     require_slots("berry-esseen", B)
@@ -98,10 +92,6 @@ def measure_rate(*, p: float = 0.2, s_max: int = 8, most: int = 4096, rounds: bo
         Largest prompt, tokens.
     most
         Largest B of the fit, which uses it and its 4th, 16th and 64th part.
-    rounds
-        Number of rounds.
-    seed
-        Seed of the samples.
     """
     slot, regime = _slot("berry-esseen-rate", p, s_max, rounds)
     require("berry-esseen-rate", 64 <= most <= MOST, f"64 to {MOST:,} slots at most", f"most is {most}")
@@ -181,8 +171,6 @@ def third_moment_bound(law: PromptLaw, p: float, largest_growth: float) -> float
 
     Parameters
     ----------
-    law
-        Law of the prompts.
     p
         Probability that a request ends in a step.
     largest_growth
@@ -235,8 +223,6 @@ def measure_lemma_8(
         Tokens that a running request gains in a step.
     steps
         Number of steps.
-    seed
-        Seed of the samples.
     """
     require_geometric("lemma-8", p)
     require_prompts("lemma-8", s_max)

@@ -165,10 +165,6 @@ def playing(rule: str, G: int, B: int, seed: int) -> Callable[[Trace], tuple[Int
     ----------
     rule
         As `make_policy` takes it.
-    G, B
-        Workers, and slots of a worker.
-    seed
-        Of rules that draw.
     """
 
     def play(trace: Trace) -> tuple[IntArray, IntArray]:
@@ -196,12 +192,8 @@ def _compared(regime: str, quantity: str, sides: tuple[int, int], least: Fractio
 
     Parameters
     ----------
-    regime, quantity
-        Words of the report.
     sides
         What the rule paid, and what the other timetable pays.
-    least, most
-        The two bounds of the theorem.
     """
     reached, other = sides
 
@@ -309,17 +301,7 @@ def _random(
 
 
 def _mean(regime: str, ratios: list[float], relation: str, predicted: float) -> Finding:
-    """Hold the mean ratio over draws against what the theorem says of it.
-
-    Parameters
-    ----------
-    regime
-        Words of the report.
-    ratios
-        One a draw.
-    relation, predicted
-        What the theorem says.
-    """
+    """Hold the mean ratio over draws against what the theorem says of it."""
     return Finding(
         regime=regime, quantity="mean ratio of sums of barriers over draws of the lengths", kind="mean",
         relation=relation, measured=float(np.mean(ratios)), predicted=predicted, trials=len(ratios),

@@ -46,14 +46,8 @@ def imbalance_of(fleet: OpenFleet, rule: str, batches: int, seed: int) -> ChainM
 
     Parameters
     ----------
-    fleet
-        The open fleet.
     rule
         A rule of `OpenFleet`.
-    batches
-        Number of batches of the mean.
-    seed
-        Seed of the samples.
     """
     length = _batch(fleet, rule)
     return steps_mean(fleet.run(rule, batches * length, seed).imbalance, length)

@@ -83,14 +83,8 @@ def outside_onset(G: int, B: int, p: float, law: PromptLaw, growth: float = 1.0)
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
     p
         Probability that a request ends in a step.
-    law
-        Law of the prompts.
     growth
         Tokens that a running request gains in a step.
     """
@@ -140,14 +134,8 @@ def irregular(G: int, B: int, p: float, delta: float) -> float:
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
     p
         Probability that a request ends in a step.
-    delta
-        Relative deviation that E_k allows.
     """
     return 2 * G * math.exp(-(delta**2) * p * B / 3)
 
@@ -157,14 +145,10 @@ def noise(B: int, p: float, envelope: float, exponent: float) -> float:
 
     Parameters
     ----------
-    B
-        Slots of a worker.
     p
         Probability that a request ends in a step.
     envelope
         Largest load, tokens.
-    exponent
-        Lambda, the exponent of the tail.
     """
     return 4 * envelope * math.sqrt(p * (1 - p) * B * exponent) + 8 / 3 * envelope * exponent
 
@@ -174,18 +158,12 @@ def gap_bound(G: int, B: int, p: float, s_max: int, eta: float, exponent: float,
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
     p
         Probability that a request ends in a step.
     s_max
         Largest prompt, tokens.
     eta
         In (0, 1): a regular step takes at least eta p B off the gap.
-    exponent
-        Lambda, the exponent of the tail.
     age
         T, steps: a slot with an older request counts as old.
     """
@@ -204,10 +182,6 @@ def usual_bound(G: int, B: int, p: float, s_max: int, eta: float = 0.5) -> GapBo
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
     p
         Probability that a request ends in a step.
     s_max
@@ -226,10 +200,6 @@ def least_bound(G: int, B: int, p: float, s_max: int) -> GapBound:
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
     p
         Probability that a request ends in a step.
     s_max

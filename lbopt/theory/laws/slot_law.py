@@ -280,14 +280,10 @@ def slot_law_at(law: PromptLaw, p: float, growth: Growth, step: int) -> SlotLaw:
 
     Parameters
     ----------
-    law
-        Law of the prompts.
     p
         Probability that a request ends in a step.
     growth
         Tokens that a running request gains in a step.
-    step
-        Number of the step.
     """
     latest = growth.latest(step % len(growth.cycle))
     share = _checked(p) * (1 - p) ** np.arange(_whole(step + 1, law, latest), dtype=np.float64)

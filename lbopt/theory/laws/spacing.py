@@ -58,8 +58,6 @@ def characters(p: float, d: int, grown: Sequence[int]) -> NDArray[np.complex128]
     ----------
     p
         Probability that a request ends in a step.
-    d
-        The distance of sizes.
     grown
         One cycle of growths, backwards from the present step, in the unit of d.
     """
@@ -79,12 +77,8 @@ def residue_law(B: int, p: float, d: int, grown: Sequence[int] = (1,)) -> Floats
 
     Parameters
     ----------
-    B
-        Slots of a worker.
     p
         Probability that a request ends in a step.
-    d
-        The distance of sizes.
     grown
         See `characters`.
     """
@@ -99,8 +93,6 @@ def slowest_character(p: float, d: int, grown: Sequence[int] = (1,)) -> float:
     ----------
     p
         Probability that a request ends in a step.
-    d
-        The distance of sizes.
     grown
         See `characters`.
     """
@@ -113,8 +105,6 @@ def spacing_floor(G: int, law: Floats, seed: int = 0) -> Spacing:
 
     Parameters
     ----------
-    G
-        Number of workers.
     law
         Probability of each residue 0 .. d - 1.
     seed
@@ -141,10 +131,6 @@ def least_left(G: int, B: int, p: float, d: int, growth: Growth) -> Spacing:
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
     p
         Probability that a request ends in a step.
     d

@@ -301,8 +301,6 @@ def queue_doubt(B: int, p: float, queue: int, wait: int) -> float:
 
     Parameters
     ----------
-    B
-        Slots of a worker.
     p
         Probability that a request ends in a step.
     queue
@@ -376,12 +374,8 @@ def random_waiting(arrivals: float, p: float, B: int) -> float:
 
     Parameters
     ----------
-    arrivals
-        Mean arrivals a step.
     p
         Probability that a request ends in a step.
-    B
-        Slots.
     """
     load = arrivals / (p * B)
     if not 0 < load < 1:

@@ -66,8 +66,6 @@ def held_against(
 
     Parameters
     ----------
-    statement
-        What is said of them.
     regime
         Of the steps, in the words of the report.
     steps
@@ -150,12 +148,8 @@ def gap_within(
 
     Parameters
     ----------
-    bound
-        Of a step.
     meets
         Whether a step meets the hypotheses.
-    ties
-        Which optima it is said of.
     part
         Of the theorem, with a blank, for the report.
     """

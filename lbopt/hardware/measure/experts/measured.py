@@ -132,17 +132,7 @@ def is_read(place: Place, shape: DecoderShape) -> bool:
 
 
 def fit(timed: Sequence[Timed], shape: DecoderShape, layers: int) -> StepLaw:
-    """Fit the law to what was timed of so many layers; steps and places with generalists are left out.
-
-    Parameters
-    ----------
-    timed
-        Places and their samples.
-    shape
-        The decoder.
-    layers
-        Layers of each sample.
-    """
+    """Fit the law to what was timed of so many layers; steps and places with generalists are left out."""
 
     def of(part: str) -> list[Timed]:
         return [one for one in timed if one.place.part == part and not one.place.generalists]
@@ -170,12 +160,8 @@ def fit_part(names: tuple[str, ...], rows: Sequence[Sequence[float]], seconds: S
 
     Parameters
     ----------
-    names
-        Of the coefficients.
     rows
         What each coefficient is multiplied by, a row a point.
-    seconds
-        Of each point, above zero.
     """
     if len(rows) <= len(names):
         raise InputError(f"{len(rows)} points tell no {', '.join(names)}; expected {len(names) + 1} or more")
@@ -194,8 +180,6 @@ def forecast(shape: DecoderShape, rate: Estimate, launch: Estimate, flops: float
 
     Parameters
     ----------
-    shape
-        The decoder.
     rate
         Bytes a second that a kernel reads.
     launch
@@ -322,8 +306,6 @@ def measure_steps(
     ----------
     model
         A model card with grouped attention and experts in every layer.
-    note
-        Is told how far it is.
     device
         As torch names it; None takes the first accelerator.
     layers

@@ -49,16 +49,12 @@ class Weights:
 
         Parameters
         ----------
-        shape
-            Sizes of the model.
         layers
             Layers that are held, at most those of the model.
         pool_tokens
             Tokens of one layer's cache that the pool has room for.
         device, dtype
             Where, and in which numbers of torch.
-        seed
-            Of torch's generator.
         """
         torch: Any = importlib.import_module("torch")
         source = torch.Generator(device=device).manual_seed(seed)
@@ -257,8 +253,6 @@ class TritonParts:
 
         Parameters
         ----------
-        state, layer
-            Requests, and whose weights.
         first, second
             Blocks of the two products; both have the same rows.
         """

@@ -187,12 +187,8 @@ def choices(place: Place, shape: DecoderShape, rng: np.random.Generator) -> NDAr
 
     Parameters
     ----------
-    place
-        Requests, active experts, generalists.
     shape
         Experts, and how many of them a request uses.
-    rng
-        Draws which experts are active.
     """
     experts = rng.permutation(shape.experts)[: place.active]
     common, rest = experts[: place.generalists], experts[place.generalists :]

@@ -198,19 +198,7 @@ class Sweep:
             self.parts.buffers(requests)["counts"].zero_()
 
     def time(self, places: Sequence[Place], rounds: int, seconds: float, note: Callable[[str], None]) -> list[Timed]:
-        """Time all places in rounds of random order, for at most so many seconds; two rounds at least.
-
-        Parameters
-        ----------
-        places
-            What is timed.
-        rounds
-            Samples of each.
-        seconds
-            Budget.
-        note
-            Is told how far it is.
-        """
+        """Time all places in rounds of random order, for at most so many seconds; two rounds at least."""
         begin = time.perf_counter()
         replays = [self.captured(self.call(place)) for place in places]
         note(f"captured {len(places)} in {time.perf_counter() - begin:.1f} s")

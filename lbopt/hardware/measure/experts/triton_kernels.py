@@ -70,8 +70,6 @@ def place_heads(
         [2, D], of queries and of keys; float32[2, D / 2], cosines and sines of the position.
     place, request_stride, head_stride
         Token that is written, and numbers between two requests and two heads of a cache.
-    eps
-        Added to the mean square.
     Q, KV, HALF, NORMED
         Heads, KV heads, D / 2, and whether heads are normed.
     """
@@ -111,8 +109,6 @@ def choose(scores, bias, chosen, shares, buckets, counts, requests, E: tl.conste
         int32[n, K] and float32[n, K], written.
     buckets, counts
         int32[E, n], written, and int32[E], counted up from zero.
-    requests, E, K
-        n, experts, experts of a request.
     """
     request = tl.program_id(0)
     at, slot = tl.arange(0, E), tl.arange(0, K)

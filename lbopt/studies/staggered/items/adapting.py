@@ -77,10 +77,6 @@ def settling(
 
     Parameters
     ----------
-    run
-        The run.
-    window
-        Window of the policy, passes.
     since, change, settled_by, until
         Ends of the two stretches, seconds.
     """
@@ -164,16 +160,8 @@ def course(change: str, place: str, instances: int, requests: int, seed: int) ->
 
     Parameters
     ----------
-    change
-        Name of the change.
     place
         Name of the place: length of prompts and chunk.
-    instances
-        Number of prefill instances.
-    requests
-        Requests of an instance.
-    seed
-        Seed of the draws.
     """
     what, where = CHANGES[change], PLACES[place]
     n = requests * instances

@@ -53,16 +53,8 @@ def cached_prompts(
 
     Parameters
     ----------
-    place
-        The place.
     shared
         Share of prompts with a common prefix.
-    instances
-        Number of prefill instances.
-    count
-        Number of prompts.
-    seed
-        Seed of the draws.
     """
     length = prompts(place, count, seed)
     rng = np.random.default_rng([seed, 11])

@@ -96,12 +96,8 @@ def meanwhile(outcome: Outcome, arrival: NDArray[np.float64], start: float, end:
 
     Parameters
     ----------
-    outcome
-        Of the run.
     arrival
         (n,), s.
-    start, end
-        s.
     """
     came = (arrival >= start) & (arrival < end)
     at = np.full(len(arrival), np.nan)
