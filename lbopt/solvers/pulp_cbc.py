@@ -23,7 +23,7 @@ _OPTIONS = ("preprocess off",)
 
 _COMPLETED = "Result - Optimal solution found"
 _EXACT_GAP = "within gap tolerance"
-_INFEASIBLE = "Result - Problem proven infeasible"
+_INFEASIBLE = ("Result - Problem proven infeasible", "Result - Linear relaxation infeasible")
 
 _STOP = {
     pulp.LpSolutionOptimal: "done",
@@ -59,7 +59,7 @@ def minimise(task: Task) -> RawAnswer:
             return RawAnswer(values=None, bound=None, stop="failed", native_status=str(error))
         text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     stop = _STOP.get(problem.sol_status, "failed")
-    if stop == "time" and _INFEASIBLE in text:  # only conditions can make a step problem so
+    if stop == "time" and any(said in text for said in _INFEASIBLE):  # only conditions can make a step problem so
         stop = "infeasible"
     completed = stop == "done" and _COMPLETED in text and _EXACT_GAP not in text
     values = [variable.value() for variable in variables]
