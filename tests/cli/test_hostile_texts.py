@@ -100,4 +100,4 @@ def test_the_metrics_of_a_router(harmless, router):
     handler.answer = (500, f"no {HOSTILE}".replace("\r", ""), "")
     assert harmless("no router answers", "top", url, "--once", "--every", 0.1) == 2
     handler.answer = (200, "OK", 'lbopt_worker_up{group="g",worker="w",' + "a" * 400_000 + "} 1\n")
-    assert harmless("names no worker", "top", url, "--once", "--every", 0.1) == 2, "no sample, and read once"
+    assert harmless("name no worker", "top", url, "--once", "--every", 0.1) == 2, "no sample, and read once"
