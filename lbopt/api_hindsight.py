@@ -25,7 +25,7 @@ def in_hindsight(
     progress: Progress | None = None,
     **more: Any,
 ) -> HindsightOutcome:
-    """Say how far rules were from what anybody could have done who had known all lengths.
+    """Say how far rules were from what was possible with all lengths known.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ VERBS = {
     "audit": Verb("lbopt.cli.audit:audit", "Say from a router's log whether another rule would be faster.", _STUDIES),
     "gap": Verb("lbopt.cli.gap:gap", "Measure how far routing rules are from the best placement.", _STUDIES),
     "simulate": Verb("study:simulation", "Run one policy over a trace and print its metrics.", _STUDIES),
-    "hindsight": Verb("study:hindsight", "Bound what anybody could have done who knew all lengths.", _STUDIES),
+    "hindsight": Verb("study:hindsight", "Bound what was possible with all lengths known.", _STUDIES),
     "prefill": Verb("lbopt.cli.prefill:prefill", "Compare rules that dispatch prompts to prefill instances.", _STUDIES),
     "predict": Verb("study:prediction", "Judge predictors of the remaining length on a trace.", _STUDIES),
     "cost": Verb("lbopt.cli.cost:cost", "Price a fleet's imbalance in time, energy and money.", _STUDIES),
@@ -82,7 +82,7 @@ def main() -> None:
     except LbOptError as error:
         _say_error(str(error))
         sys.exit(2)
-    except BrokenPipeError:  # whoever read our output has seen enough
+    except BrokenPipeError:  # the reader of our output has seen enough
         _drop_output()
         sys.exit(1)
     except OSError as error:  # of the terminal or the file that the output goes to: all others are sentences already

@@ -1,7 +1,7 @@
 """Where kernels are kept if the user's cache folder cannot be written: in a temporary folder of the user's own.
 
 Without any folder each process would compile anew, and so would each process of an engine. What lies there is loaded as
-code, so the folder must belong to the user, and nobody else may write into it.
+code, so the folder must belong to the user, and no other user may write into it.
 """
 
 from __future__ import annotations

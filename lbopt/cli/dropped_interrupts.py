@@ -1,7 +1,7 @@
 """Ctrl-C that Python drops: it comes again.
 
 Where it meets a finaliser or the callback of a weak reference, of which Dask has many, Python prints its traceback and
-goes on as if nobody had pressed.
+goes on as if Ctrl-C had not been pressed.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Three kinds of placements are tried on a timetable, and the one with the least s
   order of their starts, or, read backwards (`Reading`), in that of their ends; some weights of the future are tried,
 - the best of these after exchanges of chains of requests (`local_search_moves`), read backwards and forwards in turn.
 
-Most of what is gained in a long run is gained backwards. Whoever reads forwards comes to the drain last, where the
+Most of what is gained in a long run is gained backwards. Reading forwards comes to the drain last, where the
 longest requests are left as earlier steps have placed them; read backwards the drain is placed first, at will.
 
 A search with a limit of seconds ends with the best that it has; so does one that Ctrl-C ends. Without either it is the

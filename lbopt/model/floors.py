@@ -17,7 +17,7 @@ from lbopt.model.integers import BoolArray, IntArray
 from lbopt.model.step_problem import StepProblem
 
 #: The base load of a worker that does not exist: above every sum, and a sum away from overflow.
-_NOBODY = 1 << 62
+_NO_WORKER = 1 << 62
 
 
 class Floors:
@@ -53,7 +53,7 @@ class Floors:
             placeable = self.may.any(axis=1)
             self.may, adds = self.may[placeable], adds[placeable]
             added = adds[self.may]
-            low = np.where(self.may[:, :, None], adds, _NOBODY).min(axis=1)
+            low = np.where(self.may[:, :, None], adds, _NO_WORKER).min(axis=1)
             high = np.where(self.may[:, :, None], adds, 0).max(axis=1)
             self.adds = adds
         above = light - self.shift
@@ -215,7 +215,7 @@ class _Column:
         self.bound = np.sort(low[bound])[::-1]
         self.ends: IntArray | None = None
         if floors.may is not None and floors.adds is not None:
-            self.ends = np.where(floors.may, self.light + floors.adds[:, :, h], _NOBODY)[bound]
+            self.ends = np.where(floors.may, self.light + floors.adds[:, :, h], _NO_WORKER)[bound]
 
     def floor(self, slots: IntArray) -> int:
         """Return what the largest load is at least where workers take at most so many requests."""
@@ -225,7 +225,7 @@ class _Column:
             if self.ends is None:
                 ends = int(self.bound[0]) + int(self.light[slots > 0].min())
             else:
-                ends = int(np.where(slots > 0, self.ends, _NOBODY).min(axis=1).max())
+                ends = int(np.where(slots > 0, self.ends, _NO_WORKER).min(axis=1).max())
             floor = max(floor, ends, counting_floor(self.light, slots, self.bound))
         return _least_level(self.full + self.heaviest[slots], self.total, floor)
 
@@ -329,8 +329,8 @@ def counting_floor(base: IntArray, slots: IntArray, descending: IntArray) -> int
         c = low - (filled - n) // wide.size
         k = n - filled - (c - 1 - low) * wide.size
         shared = -(-(top[n] - top[n - k * c] + lightest[k]) // k)
-        roomy = np.where(c < high, wide[0], wider.min(initial=_NOBODY))
-        crowded = np.where(n > c, top[n] - top[np.maximum(0, n - c - 1)] + roomy, _NOBODY)
+        roomy = np.where(c < high, wide[0], wider.min(initial=_NO_WORKER))
+        crowded = np.where(n > c, top[n] - top[np.maximum(0, n - c - 1)] + roomy, _NO_WORKER)
         best = max(best, int(np.minimum(shared, crowded).max(initial=0)))
         low, filled = high, filled + (high - low) * wide.size
     return best

@@ -73,7 +73,7 @@ class RequestExperts:
             object.__setattr__(self, name, value)
         for name in ("chosen", "gate_prob"):
             if (given := getattr(self, name)) is not None:
-                view = given.view()  # tens of megabytes need not be copied to be safe from whoever is handed them
+                view = given.view()  # read-only, so that tens of megabytes need no copy to be safe
                 view.flags.writeable = False
                 object.__setattr__(self, name, view)
 

@@ -16,7 +16,7 @@ Memory: worker g has room for
     capacity - (blocks that stay free) - committed - (requests that it runs or queues) * ceil(room / block)
 
 blocks, and a request of s tokens needs what s + `room` tokens occupy: so whatever a worker runs can make `room` more
-tokens before somebody is pre-empted. An engine lets a request that is alone have the whole memory; a request that
+tokens before a request is pre-empted. An engine lets a request that is alone have the whole memory; a request that
 exceeds what is left of an empty worker therefore needs just that. As many requests as possible are admitted, but at
 most 16 to each worker in one decision, which is what lbopt's own search takes: an empty fleet is filled in a few steps.
 
@@ -195,8 +195,8 @@ class BfIo:
     def _searched(self, problem: StepProblem, step: int) -> tuple[NDArray[np.int64], int, str] | None:
         """Ask lbopt's own search without the formalities of `solve`; None where that cannot answer."""
         if problem.num_admitted == 0:
-            nobody = np.full(problem.num_requests, -1, dtype=np.int64)
-            return nobody, objective(problem, nobody), "proved"
+            none_chosen = np.full(problem.num_requests, -1, dtype=np.int64)
+            return none_chosen, objective(problem, none_chosen), "proved"
         if self.solver != "exact":
             return None
         if problem.conditions is not None:

@@ -70,7 +70,7 @@ class Memory:
 
     @property
     def free(self) -> NDArray[np.int64]:
-        """int64 (G,): blocks that nobody occupies or is about to."""
+        """int64 (G,): blocks that are neither occupied nor about to be."""
         left: NDArray[np.int64] = np.maximum(self.capacity - self.committed, 0)
         return left
 
@@ -113,9 +113,9 @@ class Observation:
     forecast
         What is forecast of them, where the policy has asked for it.
     memory
-        The workers' KV memory; None where it never runs out, or nobody knows it.
+        The workers' KV memory; None where it never runs out, or is unknown.
     slow
-        float64 (G,): factor by which a worker's own part of a step takes longer; None where nobody knows.
+        float64 (G,): factor by which a worker's own part of a step takes longer; None where it is unknown.
     is_open
         bool (G,): whether a worker takes requests; False for one that drains or has left. None where all do.
     """

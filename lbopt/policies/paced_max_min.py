@@ -6,7 +6,7 @@ Of the oldest U requests, or of the U largest of the pool, the largest goes firs
 
 for its part of a step, f_g the factor of its own part and L_g its load; the least of these wins, the lower number among
 equal ones. This is list scheduling on uniform machines, largest first (Gonzalez, Ibarra and Sahni, SIAM J. Comput. 6
-(1), 1977), begun from loads that are there. Where all are alike, or nobody knows their speed, it decides as `max-min`.
+(1), 1977), begun from loads that are there. Where all are alike, or their speed is unknown, it decides as `max-min`.
 """
 
 from __future__ import annotations

@@ -298,14 +298,14 @@ class ProjectedFleet:
             if samples is self._samples and self.tokens.size == num_workers:
                 return
             self._samples, self._outputs, self._starts = samples, samples.outputs, samples.starts
-            everybody = self._outputs[: self._starts[1]]
+            all_outputs = self._outputs[: self._starts[1]]
         else:
             self._samples = None
             own = [law for *_, law in queued if isinstance(law, np.ndarray)]
-            everybody = np.sort(np.concatenate([samples.outputs, *own]))
-            if everybody.size == 0:
+            all_outputs = np.sort(np.concatenate([samples.outputs, *own]))
+            if all_outputs.size == 0:
                 raise InputError("policy 'fast-phi' is shown a forecast without a single sample of an output length")
-            parts = [*own, everybody]
+            parts = [*own, all_outputs]
             more = samples.starts[-1] + np.cumsum([part.size for part in parts])
             bucket = samples.starts.size - 1
             self._outputs = np.concatenate([samples.outputs, *parts])
@@ -315,7 +315,7 @@ class ProjectedFleet:
                 [next(places) if isinstance(law, np.ndarray) else bucket + len(own) for *_, law in queued],
                 dtype=np.int64,
             )
-        self._steps = self.quadrature.num_steps(everybody)
+        self._steps = self.quadrature.num_steps(all_outputs)
         wanted = self.quadrature.nodes or self._steps
         if min(wanted, self._steps) * num_workers > LARGEST_PROJECTION:
             self._samples = None
@@ -323,8 +323,8 @@ class ProjectedFleet:
                 f"policy 'fast-phi' would look at {wanted} steps of {num_workers} workers, more than "
                 f"{LARGEST_PROJECTION} loads; look at fewer with nodes=K or longest=STEPS"
             )
-        self._counts = _counts(everybody) if self._common else np.empty(0)
-        self.nodes = self.quadrature.nodes_for(everybody)
+        self._counts = _counts(all_outputs) if self._common else np.empty(0)
+        self.nodes = self.quadrature.nodes_for(all_outputs)
         self._laws = {}
 
 

@@ -2,8 +2,8 @@
 
 Python that a file names: refused where the file may come from elsewhere, and known by its SHA-256 where it is run.
 
-A user who names a policy file on the command line asks for its code. A `run.json` that names one does not: whoever
-wrote that folder would choose what runs here. Such folders are read within `refused_code`.
+A user who names a policy file on the command line asks for its code. A `run.json` that names one does not: its
+author would choose what runs here. Such folders are read within `refused_code`.
 
 `file.py:function`: any Python callable as a policy. It gets a read-only `Observation` and returns workers.
 

@@ -50,7 +50,7 @@ class Messages:
     watchdog
         Timeout of a batch in typical passes; of policies that hold requests back.
     polls
-        s between polls; infinity = nobody is polled.
+        s between polls; infinity = no polls.
     pace
         ``mean`` of the last passes, as the policy has it, or their ``median``, which no minority of outliers moves.
     last_token

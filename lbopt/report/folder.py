@@ -122,7 +122,7 @@ def _restore(place: Path, format: str) -> None:
         if not place.exists():
             old.rename(place)
             return
-        # a kill in its midst must not leave a folder that has lost its run.json, and is nobody's
+        # a kill in its midst must not leave a folder that has lost its run.json, and belongs to no run
         with suppress(OSError), unfinished_folder(place.parent) as dropped:
             old.rename(dropped / "old")
 

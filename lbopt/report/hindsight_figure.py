@@ -1,4 +1,4 @@
-"""The picture of a study of hindsight: each rule's seconds beside the interval of what anybody could have done."""
+"""The figure of a study of hindsight: each rule's seconds beside the interval of the best with all lengths known."""
 
 from __future__ import annotations
 

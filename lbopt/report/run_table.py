@@ -55,7 +55,7 @@ def run_table(run: Run, metrics: Metrics) -> Table:
     rows = []
     for name, label, form in _LINES:
         if getattr(metrics, name) is None:
-            continue  # of experts that the trace does not name, or limits that nobody set
+            continue  # of experts that the trace does not name, or limits that are not set
         interval = getattr(metrics, f"{name}_interval", None)
         around = "" if interval is None else f"{form(interval[0])} … {form(interval[1])}"
         rows.append((label, form(getattr(metrics, name)), around))

@@ -57,7 +57,7 @@ class Validation:
 
 
 def validation_tables(validation: Validation) -> list[Table]:
-    """Return the sources that nobody used, and those that were left out in turn."""
+    """Return the unused sources, and those that were left out in turn."""
     rows = sum(len(one.steps) for one in validation.left_out)
     return [
         _table(

@@ -165,19 +165,19 @@ def _idle(requests: Requests, num_workers: int) -> Workers:
     N, cells = requests.prompt.size, requests.unused.shape[1]
     load, running, queued, queued_tokens, own_step, changed = (np.zeros(num_workers, dtype=np.int64) for _ in range(6))
     unused, known_of, known_terms = (np.zeros((num_workers, cells)) for _ in range(3))
-    nobody = -1
+    no_request = -1
     return Workers(
         load=load,
         running=running,
         queued=queued,
         queued_tokens=queued_tokens,
-        queue_head=np.full(num_workers, nobody),
-        queue_tail=np.full(num_workers, nobody),
-        next_in_queue=np.full(N, nobody),
+        queue_head=np.full(num_workers, no_request),
+        queue_tail=np.full(num_workers, no_request),
+        next_in_queue=np.full(N, no_request),
         own_step=own_step,
         ends=np.full(num_workers, np.inf),
-        last=np.full((num_workers, int(requests.output.max()) + 1), nobody),
-        next_to_end=np.full(N, nobody),
+        last=np.full((num_workers, int(requests.output.max()) + 1), no_request),
+        next_to_end=np.full(N, no_request),
         unused=unused,
         changed=changed,
         experts=np.zeros(num_workers),

@@ -210,7 +210,7 @@ class Detail:
     prefix_cache
         Tokens of prompts that a worker remembers beside its running requests; 0 = none. Needs `prefill`.
     gate
-        Nobody is let in while some worker was full after the last step, as vllm-ascend's balance scheduling does.
+        No request is let in while some worker was full after the last step, as vllm-ascend's balance scheduling does.
     pause
         "static" or "dynamic": running requests are held out of steps, as DyntraLB does.
     pause_from, pause_threshold

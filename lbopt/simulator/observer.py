@@ -96,7 +96,7 @@ class Observer:
         workers
             int64 (G,) each; blocks that are committed, (0,) where memory never runs out.
         active, forecaster
-            The running requests, and who forecasts how long they run; None where nobody asks.
+            The running requests, and who forecasts how long they run; None where no forecast is asked for.
         """
         loads, running, queued, queued_tokens, committed = workers
         state, sizes, step = self._state, self._state.size[waiting], self.step

@@ -72,8 +72,8 @@ class SampledState:
         """Return the state with the problem over the window h = 0..H, see `FrozenRequests.window_problem`."""
         if self.requests is None:
             raise InputError(
-                f"the state of step {self.step} under {self.behaviour} does not list its running requests, so nobody "
-                "knows its window; sample states with this version, or use horizon 0"
+                f"the state of step {self.step} under {self.behaviour} does not list its running requests, so its "
+                "window is unknown; sample states with this version, or use horizon 0"
             )
         return replace(self, problem=self.requests.window_problem(self.problem, horizon, new))
 

@@ -211,7 +211,7 @@ class _Loop:
                 return why
 
     def tell(self) -> None:
-        """Tell whoever listens how many requests have ended."""
+        """Tell the listener, if there is one, how many requests have ended."""
         if self._progress is not None:
             self._progress(self.num_ended, self._requests.prompt.size)
 

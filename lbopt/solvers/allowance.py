@@ -1,6 +1,6 @@
 """What the writing and the check of a proof may take: work, which is the same on every machine, and time.
 
-Whoever limits them does so by `allowing`; writers and checkers call `spend` in their loops. Without a limit, as in
+A caller limits them by `allowing`; writers and checkers call `spend` in their loops. Without a limit, as in
 `verify` and `Result.certificate`, `spend` does nothing.
 """
 
@@ -34,7 +34,7 @@ def allowing(work: int, stopped: Callable[[], object]) -> Iterator[None]:
     work
         Units, about a microsecond each.
     stopped
-        Says, by anything true, that the time is over or that somebody cancelled.
+        Says, by anything true, that the time is over or that the call is cancelled.
     """
     token = _ALLOWANCE.set(_Allowance(work, stopped))
     try:

@@ -56,7 +56,7 @@ def _noted_interrupt() -> Iterator[threading.Event]:
         nonlocal presses
         presses += 1
         interrupted.set()
-        if presses >= _PATIENCE:  # the solver is deaf: whoever presses on wants out, at any price
+        if presses >= _PATIENCE:  # the solver is deaf: a user who presses on wants out, at any price
             raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, note)

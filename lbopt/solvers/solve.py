@@ -60,7 +60,7 @@ def solve(
     seed
         Of the draws of the search, or passed to the solver; equal calls give equal results.
     hint
-        A feasible assignment to start from; the result is never worse. Nobody pauses in it.
+        A feasible assignment to start from; the result is never worse. No request pauses in it.
     tie
         "any" optimum, or the "leximax" one: least vector of all loads sorted from the largest down. Whether that was
         reached is in ``Result.tie``. Not under conditions.

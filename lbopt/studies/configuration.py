@@ -219,8 +219,8 @@ def from_plain(
     Raises
     ------
     InputError
-        If a name is unknown or missing, a value is not of its kind, a list is longer than anybody's, or a whole number
-        is beyond 64 bits.
+        If a name is unknown or missing, a value is not of its kind, a list has more than 1,000 entries, or a whole
+        number is beyond 64 bits.
     """
     try:
         named = {**(later or {}), **dict(data)}

@@ -36,7 +36,7 @@ def refuse_logs_of_other_requests(source: RequestSource, policies: Iterable[Poli
 DEFAULT_SHARE = 0.2
 
 
-def anybody_learns(policies: Iterable[Policy]) -> bool:
+def any_policy_learns(policies: Iterable[Policy]) -> bool:
     """Return whether one of the policies goes by a predictor that learns from other requests."""
     return any(_learns(policy) for policy in policies)
 
@@ -73,21 +73,21 @@ def with_training(scenario: Scenario, policies: Iterable[Policy], *, num_seeds: 
 
 def _is_to_be_divided(source: RequestSource, policies: list[Policy], num_seeds: int) -> bool:
     """Return whether requests to learn from have to be taken from those of a file."""
-    if source.train_on is not None or source.is_family or not anybody_learns(policies):
+    if source.train_on is not None or source.is_family or not any_policy_learns(policies):
         return False
     # another draw of the same prompts would show a rule that goes by experts the very prompts that it routes
     return source.in_order(num_seeds=num_seeds) or source.knows_experts
 
 
 def training_for(scenario: Scenario, policies: Iterable[Policy], seed: int, *, num_seeds: int = 1) -> Trace | None:
-    """Return the requests to learn from in the run of `seed`; None where nobody learns."""
-    return scenario.requests.training_for(seed, num_seeds=num_seeds) if anybody_learns(policies) else None
+    """Return the requests to learn from in the run of `seed`; None where no policy learns."""
+    return scenario.requests.training_for(seed, num_seeds=num_seeds) if any_policy_learns(policies) else None
 
 
 def said_of_training(scenario: Scenario, policies: Iterable[Policy]) -> list[str]:
     """Return what a reader of the results has to know of the requests that predictors learned from."""
     source = scenario.requests
-    if not anybody_learns(policies):
+    if not any_policy_learns(policies):
         return []
     if source.train_on is not None:
         return [f"learned from requests of '{source.train_on}'"]

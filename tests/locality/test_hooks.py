@@ -231,7 +231,7 @@ TWICE[2, 1] = 7
         (lambda: CaptureBuilder(E).count(rows(5, 1)), "no request has been taken down yet"),
         (lambda: vllm.rows_of({"choices": [{"text": "x"}]}), "start vLLM with --enable-return-routed-experts"),
         (lambda: vllm.rows_of({"choices": []}), "has no completion"),
-        (lambda: vllm.rows_of({"choices": [{"routed_experts": [[[1]]]}]}), "nobody can say where the prompt ends"),
+        (lambda: vllm.rows_of({"choices": [{"routed_experts": [[[1]]]}]}), "the end of the prompt is unknown"),
         (lambda: vllm.rows_of(["x"]), "has no completion"),
         (lambda: vllm.rows_of({"choices": {"a": 1}}), "has no completion"),
         (lambda: vllm.rows_of({"choices": [{"routed_experts": "!"}]}), "are no rows of experts"),
@@ -247,7 +247,7 @@ TWICE[2, 1] = 7
         ),
         (
             lambda: vllm.rows_of(as_file(*REQUESTS[0]) | {"choices": as_file(*REQUESTS[0])["choices"] * 2}),
-            "nobody can say where the prompt ends",
+            "the end of the prompt is unknown",
         ),
         (lambda: sglang.rows_of({"choices": ["x"], "usage": 3}, 3, K), "tells no routed experts"),
         (lambda: sglang.rows_of({"meta_info": {}}, 3, K), "start SGLang with --enable-return-routed-experts"),

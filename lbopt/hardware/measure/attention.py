@@ -20,7 +20,7 @@ reported on its own, as the median step over the largest median.
 All workers of a barrier at once on one device, each in a stream of its own: what sharing a device does to a barrier.
 
 Workers that share a device share its memory's rate. If the device is full with one of them, eight take the time of
-their total, whoever holds how much, and imbalance between them costs next to nothing; if one alone leaves it part idle,
+their total, however it is split, and imbalance between them costs next to nothing; if one alone leaves it part idle,
 the step is shorter than the total. So a barrier is a matter between devices. The law of one worker predicts both ends:
 ``fixed + slope sum L`` (the device is shared) and ``fixed + slope max L`` (each worker has a device).
 

@@ -2,7 +2,7 @@
 
 The memory rates are those of the attention whose KV was read fastest, of those whose time is a straight line. Where
 none is, they are those of the one nearest to a line (least left-out error): a slope that is fitted to a bend is
-nobody's rate. What a roofline uses is the product of `memory_bandwidth` and `memory_efficiency`, which is the rate that
+no rate. What a roofline uses is the product of `memory_bandwidth` and `memory_efficiency`, which is the rate that
 attention reached: with a plain read measured, that read is the bandwidth and the ratio is the efficiency; without one,
 the bandwidth is what attention reached and the efficiency is one by definition. The ratio may exceed one: a kernel of
 attention can read faster than the sum of a block. `step_overhead` needs a serving engine and is left out.

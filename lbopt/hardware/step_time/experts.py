@@ -3,7 +3,7 @@
     seconds = other + max_g (per_request * n_g + per_token * L_g + layers * (layer_fixed + per_expert * U_g))
 
 U_g is the number of distinct experts that the n_g requests of worker g use in a layer, the mean over its layers. A
-layer reads the weights of each of them once, whoever uses them: on one MI300X a layer of Qwen3-30B-A3B takes 4.7 times
+layer reads the weights of each once, however many use them: on one MI300X a layer of Qwen3-30B-A3B takes 4.7 times
 as long with 128 active experts as with 16, and its batch size barely moves it (ELDR, arXiv 2607.00466). So
 (c0 + 128 c1) / (c0 + 16 c1) = 4.7, the fixed part is that of c0 / c1 = (128 - 4.7 * 16) / 3.7 = 14.27 experts, and c1
 is the 9,437,184 B of an expert over 5.3 TB/s times the share of it that is reached: 2.54 us at 0.7.

@@ -84,8 +84,8 @@ def rows_of(output: Any) -> tuple[Rows, Rows]:
         generated = _field(usage, "completion_tokens") if generated is None else generated
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise InputError(
-            "the output tells experts of prompt and answer together and neither prompt_token_ids nor usage, so nobody "
-            "can say where the prompt ends; ask for return_token_ids"
+            "the output tells experts of prompt and answer together and neither prompt_token_ids nor usage, so the "
+            "end of the prompt is unknown; ask for return_token_ids"
         )
     if len(rows) < number or (isinstance(generated, int) and not -1 <= len(rows) - number - generated <= 0):
         raise InputError(

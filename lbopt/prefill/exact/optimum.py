@@ -115,10 +115,10 @@ def best_fill(batch: PrefillBatch, time_limit: float | None = None, seed: int = 
         filled.append(used)
     placed = sum(program.tokens)
     pending = sum(program.on[r][d] for r in range(n) if batch.pending[r] for d in range(batch.num_units))
-    nobody = np.full(n, -1, dtype=np.int64)
+    none_chosen = np.full(n, -1, dtype=np.int64)
     unit = pbaa(batch.chunk - batch.load, batch.length, batch.hits, batch.pending)
     proof = "elementary-bound"
-    bounds, settled = [_most_filled(batch), fill_of(batch, nobody)[1], int(batch.pending.sum())], True
+    bounds, settled = [_most_filled(batch), fill_of(batch, none_chosen)[1], int(batch.pending.sum())], True
     for stage in range(stages):
         value = fill_of(batch, unit)
         if stage == 1:

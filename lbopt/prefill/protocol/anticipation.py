@@ -7,8 +7,8 @@ that may be wrong about them is in the view of an instance (`anticipation_view`)
 
 * Who is asked. Instances that live, READY or BUSY: one batch beyond the running pass may be under way. Where none
   lives, a SUSPECT gets a batch an interval after the last one.
-* No prediction is trusted with anybody's life. Whoever is passed over because of what it is reckoned to do holds a
-  request, and so has a timer; whoever holds none is reckoned to be idle. The spacing of starts ends a watchdog's time
+* No prediction decides whether an instance lives. One that is passed over because of what it is reckoned to do holds a
+  request, and so has a timer; one that holds none is reckoned to be idle. The spacing of starts ends a watchdog's time
   after the last dispatch.
 """
 
@@ -103,7 +103,7 @@ def reviewed(before: SchedulerState, state: SchedulerState, setting: ProtocolSet
 
 
 def reopened(outlook: Outlook) -> Outlook:
-    """Return the outlook after somebody arrived: passes to come that are filled take who fits beside their batch."""
+    """Return the outlook after an arrival: passes to come that are filled take who fits beside their batch."""
     for g, view in enumerate(outlook.views):
         if view.closed == FULL:
             outlook = outlook.seeing(g, view._replace(closed=TOPPED_UP))

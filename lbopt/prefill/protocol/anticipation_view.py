@@ -7,7 +7,7 @@ that is lost is told by a first token of a batch that the running pass was the f
 later, by what was reckoned, unless it comes after all.
 
 Nothing here decides about life and death: an instance that is suspected, restarts, or has nothing open any more is
-reckoned to be idle, so that no reckoning outlives the timer of whoever holds a request.
+reckoned to be idle, so that no reckoning outlives the timer of an instance that holds a request.
 
 How long a pass will take: a line through the last ones, seconds over tokens of the fullest unit, and its error.
 
@@ -195,7 +195,7 @@ class Outlook(NamedTuple):
     moves
         s, when the first view moves.
     enough
-        So many tokens in the queue would fill a pass that now waits for more; 0 = nobody has looked since it changed.
+        So many tokens in the queue would fill a pass that now waits for more; 0 = not looked at since it changed.
     """
 
     views: tuple[View, ...]

@@ -2,8 +2,8 @@
 
 They are what a usual gateway does: each request is sent at once, alone, and what is lost is lost, with one exception.
 When a health check fails, the instance gets nothing more, and what it had is sent to the others; when a restarted
-instance is heard of, what it had counts no more as in flight there, but is not sent again. Nobody is polled, and there
-is no watchdog: a request of which the answer, or the instance, is lost unnoticed is *stranded*.
+instance is heard of, what it had counts no more as in flight there, but is not sent again. No instance is polled, and
+there is no watchdog: a request of which the answer, or the instance, is lost unnoticed is *stranded*.
 
 * ``random`` by given draws, ``round-robin`` in turn, ``jsq`` to whom has the fewest requests without an answer, and
   ``jsq-tokens`` to whom has the fewest tokens that were sent and, as far as it is known, not computed.

@@ -113,7 +113,7 @@ class Dispatcher:
         return self.hand_over(state, g, state.ledger.head(None if limit is None else limit - at.backlog))
 
     def hand_out(self, state: SchedulerState, units: Units, elapsed: bool, arrived: bool) -> Step:
-        """Do the same with batches by an allocation rule, as long as it is somebody's turn.
+        """Do the same with batches by an allocation rule, as long as it is an instance's turn.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class Dispatcher:
         return (state if again == state.due else state._replace(due=again)), actions
 
     def look_ahead(self, state: SchedulerState) -> tuple[SchedulerState, tuple[Action, ...], float, int]:
-        """Send batches as long as it is somebody's turn; returns also when, and for how many tokens, to look again."""
+        """Send batches as long as it is an instance's turn; also return when, and at how many tokens, to look again."""
         actions: tuple[Action, ...] = ()
         again, enough = math.inf, 0
         while state.ledger.waiting:

@@ -101,7 +101,7 @@ class Engine:
         if fence > self.fence:
             self.fence = fence
             taken = {id(work) for work, _ in self.running or ()}
-            # What is in the running pass is worth its end: the first answer counts, whoever gives it.
+            # What is in the running pass is worth its end: the first answer counts, from whichever instance.
             self.work = [work for work in self.work if work.seq > fence or id(work) in taken]
         known = max(self.newest, self.fence)
         if self.ordered:
@@ -192,7 +192,7 @@ class Engine:
         self.life += 1
 
 
-#: A limit that nobody reaches.
+#: A limit that is never reached.
 NO_LIMIT = 2**50
 
 

@@ -254,7 +254,7 @@ class Ledger(NamedTuple):
         return merge(self._again(), self._never_sent(), key=lambda one: one[1].order)
 
     def left_behind(self) -> Ledger:
-        """Count a dispatch that took nobody."""
+        """Count a dispatch that took no request."""
         return self._replace(dispatches=self.dispatches + 1)
 
     def _again(self) -> Iterator[tuple[int, Entry]]:

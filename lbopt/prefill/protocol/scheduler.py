@@ -6,9 +6,9 @@ poll answered with depth 0), the pushed end of a pass, the watchdog. Source: sta
 2512.16134), section on synchronisation; the states are ours, and so is a fourth source, `last_token`: the last first
 token of all that an instance holds.
 
-What goes beyond the source, because a batch, an answer or an instance may be lost unnoticed: whoever holds a request
-has a timer (`armed` is never later than `due`), and what is heard of an instance is compared with what it should have
-(`reconcile`). Requests that it lost are queued again.
+What goes beyond the source, because a batch, an answer or an instance may be lost unnoticed: an instance that holds a
+request has a timer (`armed` is never later than `due`), and what is heard of an instance is compared with what it
+should have (`reconcile`). Requests that it lost are queued again.
 """
 
 from __future__ import annotations

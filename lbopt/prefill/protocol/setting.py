@@ -9,8 +9,8 @@ Where the source (staggered batch scheduling, arXiv 2512.16134) leaves a rule op
 * ``allocation``: how a batch is made. None is the scalar rule of `batch_tokens`, for instances of one unit; otherwise a
   rule of `lbopt.prefill.allocations` gives the requests to the units, by the headroom that each has left. The readings
   below are those of `lbopt.prefill.policies` and need an allocation.
-* ``timer`` further: ``lattice``, a tick that passes while somebody waits allows one dispatch, whenever the instance is
-  ready; ``none``, whoever is ready is served at once (a pool).
+* ``timer`` further: ``lattice``, a tick that passes while a request waits allows one dispatch, whenever the instance is
+  ready; ``none``, any ready instance is served at once (a pool).
 * ``target``: ``skip``, the first ready instance of the ring; ``ring``, the next one, and after a second interval any
   that is ready; ``free``, the one that has been free the longest.
 * ``ready``: ``ended``, from the end of the first pass that the last batch could be in; ``free``, when it runs nothing.

@@ -4,10 +4,11 @@ An instance is ready when it has room and, by the reading `ended`, the first pas
 in; by the reading `free` it also runs nothing. At the moment at which the end of a pass is heard it runs nothing,
 though something may be left; an engine that goes `back-to-back` runs an empty pass if it gets nothing at that moment.
 
-* `timer` ``none``: whoever is ready, at once.
-* ``spacing``: one interval after the last dispatch the next instance of the ring; after a second interval whoever is
-  ready, in ring order. ``lattice``: ticks lie on a lattice; one that passes while a request waits allows one dispatch
-  to the next instance of the ring, and from the second such tick on to whoever is ready. ``tick``: at a tick only.
+* `timer` ``none``: any ready instance, at once.
+* ``spacing``: one interval after the last dispatch the next instance of the ring; after a second interval any ready
+  instance, in ring order. ``lattice``: ticks lie on a lattice; one that passes while a request waits allows one
+  dispatch to the next instance of the ring, and from the second such tick on to any ready instance. ``tick``: at a
+  tick only.
 * `target` ``free``: to the ready instance that has been free the longest instead of the next of the ring, and ``skip``
   to the first ready one of the ring.
 * Who does not live is not in the ring. Where no instance lives, a SUSPECT is served, an interval after the last batch.

@@ -108,7 +108,7 @@ class CardinalityTable:
         filled = [0] * len(rows)
         for k, size in enumerate(self._sizes):
             profit = self._profits[k]
-            spend(0)  # a table takes up to a second, and somebody may wait for it
+            spend(0)  # a table takes up to a second, and a caller may wait for it
             for c in range(1, len(rows)):
                 end = min(c * size, self._tops[c])
                 rows[c][filled[c] + 1 : end + 1] = rows[c][filled[c]]

@@ -35,7 +35,7 @@ class Decision:
         return cls(np.array(workers, dtype=np.int64), np.array(pauses, dtype=np.bool_) if may_pause else None)
 
     def pauses(self) -> list[bool]:
-        """Return who pauses as a list, empty where nobody may."""
+        """Return which requests pause as a list, empty where none may."""
         return [] if self.paused is None else [bool(flag) for flag in self.paused]
 
     def shape(self, problem: StepProblem) -> list[int]:

@@ -179,7 +179,7 @@ def _most_on(
 
 
 def _modes(problem: StepProblem, pace: IntArray) -> list[list[tuple[int, int, tuple[int, ...]]]] | None:
-    """Return the modes of each worker, the first of which pauses nobody; None where there are too many."""
+    """Return the modes of each worker, the first of which pauses no request; None where there are too many."""
     conditions = problem.conditions
     modes: list[list[tuple[int, int, tuple[int, ...]]]] = [[(0, 0, ())] for _ in range(problem.num_workers)]
     if conditions is None or conditions.running_worker is None:

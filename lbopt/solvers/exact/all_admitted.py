@@ -87,7 +87,7 @@ def place_all(problem: StepProblem, limits: Limits) -> Generator[SearchState, No
     problem
         A step problem at H = 0 that admits all requests.
     limits
-        When the time is over: a slice does not outlast it. Whoever takes the slices looks at the other limits.
+        When the time is over: a slice does not outlast it. The caller looks at the other limits.
     """
     base, sizes, unit = _reduced(problem)
     slots = np.minimum(problem.slots, sizes.size)  # "no limit" may be a number that cannot be added up

@@ -1,7 +1,7 @@
 """Load by load: each asks one question, which is a step problem again.
 
 Let b_0 >= b_1 >= ... be the loads at hand. They are leximax where for every j no assignment has a largest load of at
-most b_0, a second one of at most b_1, and so on, and a (j+1)-th one below b_j. To ask that whoever the j heaviest are,
+most b_0, a second one of at most b_1, and so on, and a (j+1)-th one below b_j. To ask this for any j heaviest workers,
 every worker gets one slot more and takes one ticket in it: there is one ticket for each of b_0, ..., b_{j-1}, and W - j
 tickets for b_j - 1. A ticket for the limit b is a request of B + b_0 - b tokens, where B is more than any worker has
 room for, and the margin of every worker grows by B. So no worker can take two, and the one that takes the ticket for b

@@ -6,7 +6,7 @@ Loads are read at the begin of a step, after admission, and averaged over steps 
 
 Where one worker is slower or faster than the others, its tokens count as many times as long as it needs for them.
 
-The idle share of the fleet's time also counts the fixed part of a step, in which nobody waits:
+The idle share of the fleet's time also counts the fixed part of a step, in which no worker waits:
 
     per_token (max_g L_g - mean_g L_g) / (fixed + per_token max_g L_g), over the time of steps.
 

@@ -59,7 +59,7 @@ def parse_change(text: str, rerun: Rerun | None) -> tuple[str, list[int]]:
     values = []
     for part in rest.split(","):
         if not part.strip().isdecimal() or int(part) < (2 if name == "workers" else 1):
-            least = "2 workers, with one nobody waits" if name == "workers" else "1 slot"
+            least = "2 workers, as one alone never waits" if name == "workers" else "1 slot"
             raise InputError(f"what-if '{text}': '{part}' is not a number of {name}; expected at least {least}")
         values.append(int(part))
     if rerun is None and name != "workers":

@@ -168,9 +168,9 @@ def _noted(solved: SolvedState, name: str, workers: IntArray, seconds: float | N
 
 
 def score_as_run(solved: SolvedState) -> bool:
-    """Note the imbalance after what the behaviour really did; False where it left slots empty while somebody waited.
+    """Note the imbalance after what the behaviour really did; False where it left slots empty while a request waited.
 
-    A rule that binds on arrival may leave a slot empty while somebody waits elsewhere. Its imbalance then is not
+    A rule that binds on arrival may leave a slot empty while a request waits elsewhere. Its imbalance then is not
     comparable with the optimum over full placements, and is left out.
     """
     chosen, problem = solved.state.chosen, solved.state.problem

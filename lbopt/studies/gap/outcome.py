@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TIMINGS = ("microseconds_per_decision", "simulation_seconds", "seconds")
 
 #: How sure an optimum is. "searched": lbopt's search says so, and its proof was not checked. "claimed": a solver says
-#: so, nobody else has checked. "open": bound below the best value.
+#: so, and it was not checked otherwise. "open": bound below the best value.
 Standing = Literal["proved", "searched", "claimed", "open"]
 STANDINGS: tuple[Standing, ...] = ("proved", "searched", "claimed", "open")
 
@@ -192,7 +192,7 @@ def compare(runs: Sequence[LongRun], baseline: str) -> list[Comparison]:
             continue
         for metric in COMPARED:
             if getattr(by_seed[seeds[0]].metrics, metric) is None:
-                continue  # nobody set limits
+                continue  # no limits are set
             own = [float(getattr(by_seed[seed].metrics, metric)) for seed in seeds]
             other = [float(getattr(reference[seed].metrics, metric)) for seed in seeds]
             differences = [a - b for a, b in zip(own, other, strict=True)]

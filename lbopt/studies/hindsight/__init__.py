@@ -1,4 +1,4 @@
-"""The study of hindsight: how far were rules from what anybody could have done?"""
+"""The study of hindsight: how far were rules from what was possible with all lengths known?"""
 
 from lbopt.studies.hindsight.config import HindsightConfig
 from lbopt.studies.hindsight.outcome import HindsightOutcome, RuleInHindsight

@@ -12,7 +12,7 @@ from lbopt.studies.hindsight.config import HindsightConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleInHindsight:
-    """A rule's run beside what anybody could have done.
+    """A rule's run beside what was possible with all lengths known.
 
     Parameters
     ----------

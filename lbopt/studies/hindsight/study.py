@@ -71,7 +71,7 @@ def run_hindsight(config: HindsightConfig, progress: Progress | None = None) -> 
     starts: dict[bytes, _Starts] = {}
     try:
         _run_rules(config, requests, policies, runs, starts, shown)
-        shown.begin("what anybody could have done", len(starts))
+        shown.begin("what was possible with all lengths known", len(starts))
         for one in starts.values():
             outcome.intervals.append(_interval(config, requests, one, search=True))
             shown.advance()
@@ -175,7 +175,7 @@ def _facts(outcome: HindsightOutcome) -> dict[str, Any]:
     }
 
 
-HELP = """Say how far rules were from what anybody could have done who had known all lengths.
+HELP = """Say how far rules were from what was possible with all lengths known.
 
 Each rule runs over the trace. The best placement of the requests in the steps in which they started lies between two
 ends, and so does the rule's ratio to it. In a small run (4 slots a worker, 100 requests) it is mostly one number.

@@ -2,7 +2,7 @@
 
 An error is drawn anew for each seed of the long runs, and for each frozen state: by the seed of the oracle, which is
 the same for all strengths, so a stronger error is the same error made larger. "nothing ends" believes that every output
-is a thousand times as long: the rule then plans over the window as if everybody stayed. It is where a gate that is shut
+is a thousand times as long: the rule then plans over the window as if every request stayed. It is where a shut gate
 leads to.
 
 Three things stand beside a rule: br-0; "no window", the rule itself with horizon 0, which has the same options in all

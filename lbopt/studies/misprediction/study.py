@@ -74,7 +74,7 @@ class MispredictionOutcome(Outcome):
     notes
         What a reader has to know besides.
     interrupted
-        Whether somebody ended the study early.
+        Whether the study was ended early.
     seconds
         Time it took.
     """

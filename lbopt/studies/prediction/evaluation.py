@@ -1,6 +1,6 @@
 """`run_prediction`: train on the first requests, judge on the rest, at every age they go through.
 
-Test requests are taken in blocks, in trace order: all rows of a block are asked about before anybody hears how long its
+Test requests are taken in blocks, in trace order: all rows of a block are asked about before it is told how long their
 requests ran, so requests that may run together know nothing of each other. Then a predictor that learns is told.
 """
 

@@ -5,14 +5,14 @@ law as the clock of the arrivals. The last rows need no run: the table against i
 
 What the step-time law alone says of the dilution table: no run is needed to check a table against its own law.
 
-If whoever is where does not depend on the overhead b, a column is (x + b) / (y + b) - 1, and its entry at b = 0 fixes
+If the placement does not depend on the overhead b, a column is (x + b) / (y + b) - 1, and its entry at b = 0 fixes
 y = x / (1 + gain(0)). One number, the x of JSQ, is left for both columns and six entries.
 
 The simulations of the EP-barrier post, as far as it describes them: what its two tables have in common.
 
 The post gives a step of max_g a L_g + b mean L, about 70 % utilisation and 5,000 requests, and says not how its clock
 runs. With arrivals by the clock, throughput below saturation is what arrives, but for ramp and drain. Its tables make
-sense where requests arrive by steps: whoever is where then does not depend on b, and throughput is the tokens made over
+sense where requests arrive by steps: the placement then does not depend on b, and throughput is the tokens made over
 the sum of step times,
 
     gain(b) = (x + b) / (y + b) - 1,        x = E[max] / E[mean] under JSQ, y under the other rule.

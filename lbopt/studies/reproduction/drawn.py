@@ -79,7 +79,7 @@ def _version(trace: str) -> tuple[int, int]:
         return 0, 0
     try:
         status = Path(trace).stat()
-    except (OSError, ValueError):  # whoever reads it says what is wrong
+    except (OSError, ValueError):  # the reader of the file says what is wrong
         return 0, 0
     return status.st_mtime_ns, status.st_size
 

@@ -5,8 +5,8 @@ Traces on which counting requests fails: all heavy ones end up on one worker (BF
 The *burst*: n blocks of one heavy request and G - 1 short ones, all there at once. Round-robin deals the heavy ones to
 one worker; so does the shortest queue with a fixed order of ties, because every block leaves all counts equal. The
 *strict* trace needs no ties for heavy ones: each finds its worker with strictly fewest requests. After each step the
-short ones on that worker have ended, while those elsewhere last until all heavy ones have come; whoever lays the trace
-out must know where the rule puts them, as an adversary of a deterministic rule does.
+short ones on that worker have ended, while those elsewhere last until all heavy ones have come; the author of the trace
+must know where the rule puts them, as an adversary of a deterministic rule does.
 
 Heavy requests have equal sizes at every step (who comes a step later is a token longer), so loads that are left when
 the short ones have ended are whole multiples of one size, and ratios are exact.

@@ -47,7 +47,7 @@ class Traffic:
         return cls(arrival, uniforms.random(requests), np.sort(phases.random(N)))
 
     def waits(self, interface: str, capacity: int = 0) -> Floats:
-        """Return the wait of each request, in passes, float64 (n,); capacity 0: passes hold whoever waits."""
+        """Return the wait of each request, in passes, float64 (n,); capacity 0: passes hold all that wait."""
         return self.served(interface, capacity)[0]
 
     def served(self, interface: str, capacity: int = 0) -> tuple[Floats, int]:

@@ -64,8 +64,8 @@ and what is above B waits while other workers have free slots:
     E[waiting] = sqrt(V') (phi(z) - z Phi(-z)),     z = (B - N) / sqrt(V'),
 
 requests a worker (`overflow`). A random split is the chain of one worker, X' = X - Bin(min(X, B), p) + Poisson(lambda),
-solved exactly (`random_waiting`). A pool has the same chain with G B slots and G lambda arrivals: practically nobody
-waits.
+solved exactly (`random_waiting`). A pool has the same chain with G B slots and G lambda arrivals: practically no
+request waits.
 
 **Slots that a pool does not see.** A pool binds late but must see that a slot is free. With reports of every T steps a
 slot that starts at a report serves its life A and stays empty until the next report: by renewal its busy share is

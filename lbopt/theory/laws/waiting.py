@@ -4,7 +4,7 @@ Closed forms first:
 
 N instances, passes of constant length T, gates (who comes during a pass waits for a later one), requests by a Poisson
 process of rate N * load / T, so `load` is the mean number of requests per instance in the time of one pass (the Lambda
-T of the source). Passes hold whoever waits, without limit, unless a function says otherwise; `waiting_chains` has the
+T of the source). Passes hold all that wait, without limit, unless a function says otherwise; `waiting_chains` has the
 laws that need a small Markov chain. Times are in the unit of `pass_time`.
 
 What separates the formulas is who chooses the instance and when passes start:
@@ -41,8 +41,8 @@ def busy_share(load: float) -> float:
 def immediate_wait(load: float, pass_time: float = 1.0) -> float:
     """Return T / 2 * `busy_share`: mean wait, work-conserving instances, bound at random, any N.
 
-    Random splitting leaves each instance a Poisson process. Whoever finds it idle waits 0; whoever finds a pass, of
-    constant length and reached at a uniform point of it (PASTA), waits T / 2.
+    Random splitting leaves each instance a Poisson process. A request that finds it idle waits 0; one that finds a
+    pass, of constant length and reached at a uniform point of it (PASTA), waits T / 2.
     """
     return pass_time / 2 * busy_share(load)
 
@@ -167,7 +167,7 @@ def bounded_wait(load: float, capacity: int) -> float:
 def many_servers_wait(num_instances: int, load: float) -> float:
     """Return the mean wait, in passes, in M/D/N: all wait together and a pass holds one request; load < 1.
 
-    Whoever is in a pass at time t has left at t + 1, and whoever comes in between has not: with X requests present,
+    A request in a pass at time t has left at t + 1, and one that comes in between has not: with X requests present,
     X' = (X - N)^+ + Poisson(N load) one pass later (Crommelin 1932), the chain of a bulk queue. (X - N)^+ wait, so by
     Little's law E W = E (X - N)^+ / (N load).
     """

@@ -4,7 +4,7 @@ All rules get the same prompts and the same faults in one world of messages (`lb
 requests back with the triple check (a watchdog of five typical passes, polls once a second; one of them once more with
 our fourth sign, the last first token), those that bind on arrival
 as a usual gateway, which sends again what a failed health check takes away, and nothing else. Prompts are *stranded*
-that are never answered; to bring them into the mean is nobody's to choose, so that times are of those that are served.
+that are never answered; no mean can count them, so that times are of those that are served.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ scheduler at that moment comes too late for that pass and waits on the device; b
 so that the batch after it is late as well. Headroom is a chunk less what the device then has, and counts what the pass
 that starts computes: two passes that follow each other share one chunk and what exceeds it, and instances that never
 idle stay little more than half full, full passes and light ones in turn. Without latency batches come in time, which
-nobody can have. Rules that send ahead of the end of a pass give the batch the next chunk whole (`contenders.AHEAD`).
+no deployment can have. Rules that send ahead of the end of a pass give the batch the next chunk whole
+(`contenders.AHEAD`).
 """
 
 from __future__ import annotations

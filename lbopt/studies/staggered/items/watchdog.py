@@ -111,10 +111,10 @@ def meanwhile(outcome: Outcome, arrival: NDArray[np.float64], start: float, end:
 
 
 def longest_stall(arrival: NDArray[np.float64], delivered_at: NDArray[np.float64]) -> float:
-    """Return the longest time without a first token while somebody waits for one, s; both arrays ascend."""
+    """Return the longest time without a first token while a request waits for one, s; both arrays ascend."""
     longest, last = 0.0, 0.0
     for served, now in enumerate(delivered_at.tolist()):
-        # With `served` handed on, somebody waits from the arrival of the next one on.
+        # With `served` handed on, a request waits from the arrival of the next one on.
         longest = max(longest, now - max(last, float(arrival[served])))
         last = now
     return longest
