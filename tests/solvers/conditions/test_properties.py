@@ -131,6 +131,13 @@ def test_more_room_is_never_worse(case, seed):
     assert before is None or len(after) < len(before) or after <= before
 
 
+def test_exhaustion_finds_nothing_where_no_worker_may_take_what_must_be_admitted():
+    """Two of three requests have to start, and the workers that may take them have no slot."""
+    case = {"base": [[0], [2], [3]], "slots": [0, 0, 2], "work": [[1], [2], [2]], "must": [False] * 3, "admit": 2}
+    case |= {"allowed": [[True, False, False], [True, True, False], [True, False, False]]}
+    assert exhausted(paced_numbers(problem_of(case)), None) == (None, "done")
+
+
 @settings(max_examples=150, deadline=None)
 @given(cases())
 def test_values_of_the_program_are_decisions(case):
