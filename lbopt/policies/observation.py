@@ -74,12 +74,6 @@ class Memory:
         left: NDArray[np.int64] = np.maximum(self.capacity - self.committed, 0)
         return left
 
-    @property
-    def free_tokens(self) -> NDArray[np.int64]:
-        """int64 (G,): the same in tokens."""
-        tokens: NDArray[np.int64] = self.free * self.block
-        return tokens
-
     def needed(self, tokens: Any) -> NDArray[np.int64]:
         """Return the blocks that requests of so many tokens occupy while they run, int64."""
         blocks: NDArray[np.int64] = -(-(np.asarray(tokens, dtype=np.int64) + self.draft) // self.block)

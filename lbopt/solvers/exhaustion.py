@@ -154,9 +154,8 @@ class _Search:
             self.best_rank, self.best_shape = best.rank(numbers.problem), best.shape(numbers.problem)
 
     def run(self) -> None:
-        if any(kind.must_admit and not kind.work for kind in self.numbers.kinds):
-            return
-        if (self.numbers.exactly or 0) > self.places_from[0]:  # with no worker to decide nothing else asks
+        stuck = any(kind.must_admit and not kind.work for kind in self.numbers.kinds)
+        if stuck or (self.numbers.exactly or 0) > self.places_from[0]:  # with no worker to decide nothing else asks
             return
         done = tuple(sum(row[h] for row in self.loads) for h in self.numbers.columns)
         self._worker(0, self.numbers.exactly, self.first_peaks, sum(done), 0)

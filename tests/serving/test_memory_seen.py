@@ -37,7 +37,7 @@ def test_memory_is_counted_at_most():
     assert memory.capacity.tolist() == [200, 200]
     assert memory.committed.tolist() == [9, 3]
     assert (memory.kept_free, memory.block, memory.draft) == (2, 16, 0)
-    assert memory.free_tokens.tolist() == [191 * 16, 197 * 16]
+    assert memory.free.tolist() == [191, 197]
 
 
 @pytest.mark.parametrize(("spec", "capacity"), [("bf-io", None), ("max-min", 3200)])
