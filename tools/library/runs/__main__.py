@@ -14,7 +14,7 @@ from lbopt.cli.console import ProgressBar, print_table
 from lbopt.exceptions import InputError, LbOptError
 from lbopt.instances.library.runs import MEASURES, StoredRun
 from lbopt.table import Table
-from tools.library.runs.search import FLEETS, RULES, search, searches
+from tools.library.runs.search import FLEETS, RULES, Searched, search, searches
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,7 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found: list[StoredRun] = []
     try:
         if options.trials < 1 or options.seed < 0 or (options.minutes is not None and not options.minutes > 0):
-            raise InputError("expected 1 trial or more, some minutes, and a seed of 0 or more")
+            raise InputError(
+                f"trials is {options.trials}, minutes is {options.minutes} and seed is {options.seed}; expected 1 trial "
+                "or more, some minutes, and a seed of 0 or more"
+            )
         fleets = [_fleet(one) for one in options.fleets.split(",")]
         rules, measures = options.policy or RULES, options.measure.split(",")
         lines = searches(rules, measures, fleets, options.seed, options.trials)
@@ -46,22 +49,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _searched(lines: Sequence[object], options: argparse.Namespace, found: list[StoredRun]) -> int:
+def _searched(lines: Sequence[Searched], options: argparse.Namespace, found: list[StoredRun]) -> int:
     """Search, keep what is found, and return the exit code."""
+    ended = code = 0
     with ProgressBar() as bar:
         bar.begin("searching", len(lines))
 
         def advance(run: StoredRun | None) -> None:
+            nonlocal ended
             found.extend([] if run is None else [run])
+            ended += 1
             bar.advance()
 
         try:
             seconds = None if options.minutes is None else 60 * options.minutes
-            found[:] = search(lines, options.out, seconds=seconds, advance=advance)  # type: ignore[arg-type]
+            found[:] = search(lines, options.out, seconds=seconds, advance=advance)
         except KeyboardInterrupt:
-            sys.stderr.write("interrupted: what was found is shown and kept\n")
-            return 130
-    return 0
+            code = 130
+    if ended < len(lines):
+        sys.stderr.write(f"{ended} of {len(lines)} searches ended{': interrupted' if code else ''}\n")
+    return code
 
 
 def _fleet(text: str) -> tuple[int, int]:
