@@ -34,8 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.trials < 1 or options.seed < 0 or (options.minutes is not None and not options.minutes > 0):
             raise InputError(
-                f"trials is {options.trials}, minutes is {options.minutes} and seed is {options.seed}; expected 1 trial "
-                "or more, some minutes, and a seed of 0 or more"
+                f"trials is {options.trials}, minutes is {options.minutes} and seed is {options.seed}; expected 1 "
+                "trial or more, some minutes, and a seed of 0 or more"
             )
         fleets = [_fleet(one) for one in options.fleets.split(",")]
         rules, measures = options.policy or RULES, options.measure.split(",")
