@@ -61,12 +61,6 @@ def measure(
         bool, typer.Option("--power/--no-power", help="Measure power, where the device counts its energy.")
     ] = True,
     power_seconds: Annotated[float, typer.Option(help="Length of a window of power, seconds.")] = 2.5,
-    experts: Annotated[
-        str | None,
-        typer.Option(
-            help="Time the decode step of this model with experts, and nothing else: torch, Triton, an NVIDIA GPU."
-        ),
-    ] = None,
     against: Annotated[
         str | None, typer.Option(help="Device card to forecast this device by, before it is measured.")
     ] = None,
@@ -83,10 +77,6 @@ def measure(
     Writes a device card (TOML) that other verbs take as a device. With --out, writes card.toml, samples.csv, power.csv,
     forecast.csv, the picture (png, svg) and run.json. Ctrl-C ends it with what has been measured.
 
-    With --experts MODEL the step of that model is timed as graphs with random weights, by requests, context and active
-    experts, and the constants of the step time `experts` are fitted; --out then writes steps.csv, law.json and
-    run.json.
-
     Example: `lbopt hardware measure --backend numpy --budget 60 --out my-machine`
     """
     from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
@@ -101,9 +91,6 @@ def measure(
     from lbopt.report.measure_tables import compared_table, forecast_table, measure_tables
     from lbopt.whole_file import write_file
 
-    if experts is not None:
-        _measure_steps(experts, device, budget, Path(out) if out else None)
-        return
     if name is not None and slug(name) != name:
         raise InputError(
             f"name '{name}' is not one for a card; expected lower-case letters, digits and -: {slug(name)}"
@@ -181,24 +168,6 @@ def measure(
         raise typer.Exit(130)
     if missing is not None:
         raise typer.Exit(1)
-
-
-def _measure_steps(model: str, device: str | None, budget: float, folder: Path | None) -> None:
-    """Time the step of a decoder with experts, print its constants, and write a folder if there is one."""
-    from lbopt.cli.console import command_line, print_table, remark, say
-    from lbopt.hardware.measure.experts.measured import measure_steps
-    from lbopt.report.folder import check_target
-    from lbopt.report.step_times import FORMAT, step_time_tables, write_step_times
-
-    if folder is not None:
-        check_target(folder, FORMAT)
-    found = measure_steps(model, remark, device=device, budget=budget)
-    if folder is not None:
-        write_step_times(found, folder, command_line())
-    for table in step_time_tables(found):
-        print_table(table)
-    if folder is not None:
-        say(f"steps and law: {folder}")
 
 
 def _check_card(path: Path) -> None:

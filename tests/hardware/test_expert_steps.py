@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from lbopt.exceptions import BackendUnavailableError, InputError
-from lbopt.hardware.measure.experts.measured import (
+from lbopt.hardware.measure.timing import Estimate
+from lbopt.studies.locality.laws import MEASURED, law_of
+from tools.expert_step.measured import (
     StepTimes,
     fit,
     fit_part,
@@ -19,11 +21,9 @@ from lbopt.hardware.measure.experts.measured import (
     is_read,
     measure_steps,
 )
-from lbopt.hardware.measure.experts.plan import PARTS, DecoderShape, Place, Sizes, choices, places, steering
-from lbopt.hardware.measure.experts.sweep import Sweep, Timed
-from lbopt.hardware.measure.timing import Estimate
-from lbopt.report.step_times import step_time_tables, write_step_times
-from lbopt.studies.locality.laws import MEASURED, law_of
+from tools.expert_step.plan import PARTS, DecoderShape, Place, Sizes, choices, places, steering
+from tools.expert_step.sweep import Sweep, Timed
+from tools.expert_step.tables import step_time_tables, write_step_times
 
 HERE = Path(__file__).parent
 QWEN, GPT_OSS = DecoderShape.of("qwen3-30b-a3b"), DecoderShape.of("gpt-oss-120b")
@@ -183,7 +183,7 @@ def test_tables_and_folder_of_a_measurement(tmp_path: Path) -> None:
     assert "An expert is read at 3.08 TB/s, a large block at 3.11" in constants.caption
     assert len(steps.rows) == 34
     assert sum(row[-1] == "beyond" for row in steps.rows) == 2
-    write_step_times(found, tmp_path / "out", "lbopt hardware measure --experts qwen3-30b-a3b")
+    write_step_times(found, tmp_path / "out", "python -m tools.expert_step")
     data = json.loads((tmp_path / "out" / "law.json").read_text(encoding="utf-8"))
     assert data["constants"]["seconds_per_expert"][0] == pytest.approx(3.065e-6, rel=1e-3)
     assert len((tmp_path / "out" / "steps.csv").read_text(encoding="utf-8").splitlines()) == len(found.timed) + 1

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from lbopt.hardware.measure.experts.plan import DecoderShape
 from lbopt.hardware.measure.torch_backend import TorchDevice
+from tools.expert_step.plan import DecoderShape
 
 EPS = 1e-6
 
@@ -182,7 +182,7 @@ class TritonParts:
     def __init__(self, weights: Weights, fastest: Callable[[list[Callable[[], Any]]], int] | None = None) -> None:
         self.weights = weights
         self._torch: Any = importlib.import_module("torch")
-        self._kernels: Any = importlib.import_module("lbopt.hardware.measure.experts.triton_kernels")
+        self._kernels: Any = importlib.import_module("tools.expert_step.triton_kernels")
         self._fastest = fastest
         self._ways: dict[tuple[int, int], Callable[..., Any]] = {}
         self._buffers: dict[int, dict[str, Any]] = {}

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from lbopt import numbers
-from lbopt.hardware.measure.experts.measured import StepTimes, is_read
 from lbopt.hardware.measure.timing import Estimate
 from lbopt.report.contents import Contents, write_folder
 from lbopt.table import Table
+from tools.expert_step.measured import StepTimes, is_read
 
 FORMAT = "lbopt-step-times"
 FORMAT_VERSION = 1

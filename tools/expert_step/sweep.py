@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError
-from lbopt.hardware.measure.experts.parts import PlainParts, State, Tiles, TritonParts, Weights
-from lbopt.hardware.measure.experts.plan import DecoderShape, Place, choices, steering
 from lbopt.hardware.measure.torch_backend import TorchDevice, fastest
 from lbopt.hardware.step_time.experts import expected_active
+from tools.expert_step.parts import PlainParts, State, Tiles, TritonParts, Weights
+from tools.expert_step.plan import DecoderShape, Place, choices, steering
 
 #: Cycles for which the device is kept busy while the host launches.
 _AHEAD = 2_000_000

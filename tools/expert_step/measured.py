@@ -12,8 +12,6 @@ intervals are 95 % ones of the fit, whose residuals are misfit rather than noise
 
 The law of experts is that of reading them. It is fitted where an expert has at most `MOST_ROWS` requests on average,
 one block of rows; with more, an expert's weights are read again for the next block and arithmetic begins to bind.
-
-Measuring a decoder's step from the first weight to the law, and the result as plain data.
 """
 
 from __future__ import annotations
@@ -28,12 +26,12 @@ import numpy as np
 
 from lbopt.exceptions import BackendUnavailableError, InputError
 from lbopt.hardware.fit.least_squares import LeastSquares, relative_least_squares
-from lbopt.hardware.measure.experts.plan import DecoderShape, Place, Sizes, places
-from lbopt.hardware.measure.experts.sweep import Sweep, Timed
 from lbopt.hardware.measure.measurement import today
 from lbopt.hardware.measure.timing import Estimate
 from lbopt.hardware.measure.torch_backend import TorchDevice
 from lbopt.hardware.step_time import ExpertStepTime
+from tools.expert_step.plan import DecoderShape, Place, Sizes, places
+from tools.expert_step.sweep import Sweep, Timed
 
 #: Requests of an active expert, on average, up to which a layer of experts is bound by reading them.
 MOST_ROWS = 16
