@@ -1,4 +1,4 @@
-"""What a process does beside its work: looks again and again, ends by Ctrl-C or SIGTERM, misses packages."""
+"""What a process does beside its work: waits for a moment, looks again and again, ends by Ctrl-C, misses packages."""
 
 from __future__ import annotations
 
@@ -9,10 +9,55 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from typing import Any
 
 from lbopt.exceptions import BackendUnavailableError
 
 _log = logging.getLogger(__name__)
+
+
+#: Orders of `quiet`: a router decides before engines begin their next step.
+ROUTER_ORDER, ENGINE_ORDER = 0, 1
+
+
+def is_virtual(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return whether time jumps when nothing is ready, as on `tools/virtual_clock.py`; it says when that is."""
+    return hasattr(loop, "call_when_quiet")
+
+
+async def quiet(order: int = ROUTER_ORDER) -> None:
+    """Wait until nothing is ready at this virtual time; return at once on a loop with a wall clock."""
+    loop: Any = asyncio.get_running_loop()
+    if is_virtual(loop):
+        await loop.quiet(order)
+
+
+def call_when_settled(callback: Callable[[], None], seconds: float) -> None:
+    """Call once all of this moment is known: at quiet on a virtual clock, `seconds` later on a wall clock."""
+    loop: Any = asyncio.get_running_loop()
+    if is_virtual(loop):
+        loop.call_when_quiet(callback)
+    else:
+        loop.call_later(seconds, callback)
+
+
+async def sleep_until(when: float) -> None:
+    """Sleep until the loop's clock shows `when`, exactly on a virtual clock; others have their turn in any case."""
+    loop = asyncio.get_running_loop()
+    if when <= loop.time():
+        await asyncio.sleep(0)
+        return
+    future = loop.create_future()
+    timer = loop.call_at(when, _wake, future)
+    try:
+        await future
+    finally:
+        timer.cancel()
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 async def repeat(look: Callable[[], Awaitable[None]], seconds: float, what: str) -> None:

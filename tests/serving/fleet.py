@@ -9,7 +9,7 @@ import aiohttp
 
 from lbopt.serving.load.client import EventParser
 from lbopt.serving.mock.fleet import mock_fleet
-from lbopt.serving.virtual_clock import run_virtual
+from tools.virtual_clock import run_virtual
 
 TEN_MS = "affine:fixed=0.01,per_token=0"
 

@@ -13,11 +13,12 @@ from lbopt.serving.load.config import LoadConfig
 from lbopt.serving.load.generator import LoadRun
 from lbopt.serving.mock.fleet import MockFleet, StepLog
 from lbopt.serving.mock.setting import MockSetting
+from lbopt.serving.process import quiet
 from lbopt.serving.router.fleet_file import fleet_of
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.run import Server
 from lbopt.serving.router.service import Router
-from lbopt.serving.virtual_clock import quiet, run_virtual
+from tools.virtual_clock import run_virtual
 
 
 class Course(NamedTuple):

@@ -24,7 +24,7 @@ from lbopt.serving.load.generator import LoadRun, run_load
 from lbopt.serving.load.result import LARGEST_LAG, LoadResult, load_table, percentile
 from lbopt.serving.mock.fleet import mock_fleet
 from lbopt.serving.mock.protocol import read_ask
-from lbopt.serving.virtual_clock import run_virtual
+from tools.virtual_clock import run_virtual
 
 
 @given(st.lists(st.text("ab:\r\n", min_size=0, max_size=6), max_size=20), st.lists(st.integers(1, 7), max_size=60))
@@ -220,7 +220,7 @@ import hashlib, sys
 from lbopt.serving.load.config import LoadConfig
 from lbopt.serving.load.generator import run_load
 from lbopt.serving.mock.fleet import mock_fleet
-from lbopt.serving.virtual_clock import run_virtual
+from tools.virtual_clock import run_virtual
 sha = hashlib.sha256()
 async def main():
     faults = ("crash:worker=1,at=1s,for=1s", "freeze:worker=2,at=2s,for=1s", "reset:worker=3,after=2")

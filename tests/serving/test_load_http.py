@@ -13,7 +13,7 @@ import pytest
 from lbopt.serving.http_client import Wires, request_head
 from lbopt.serving.http_wire import BadAnswer, Wire
 from lbopt.serving.load.client import BAD_ANSWER, RESET, TRUNCATED, EventParser, Exchange, Outcome, Response
-from lbopt.serving.virtual_clock import run_virtual
+from tools.virtual_clock import run_virtual
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 

@@ -26,6 +26,7 @@ from lbopt.policies import make_policy
 from lbopt.serving.locality import LocalityRule
 from lbopt.serving.mock.fleet import MockFleet
 from lbopt.serving.mock.setting import MockSetting
+from lbopt.serving.process import quiet
 from lbopt.serving.router.fleet_file import fleet_of
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.run import Server
@@ -33,7 +34,7 @@ from lbopt.serving.router.service import Router
 from lbopt.serving.router.signatures import HEADER, KEY_HEADER, Recollection, Signature
 from lbopt.serving.rule import LiveRule
 from lbopt.serving.state import FleetState
-from lbopt.serving.virtual_clock import quiet, run_virtual
+from tools.virtual_clock import run_virtual
 
 SHAPE = MoEShape(2, 6, 1)
 #: Three workers: each is near to requests that use two experts of each layer.

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from lbopt.serving.virtual_clock import ENGINE_ORDER, ROUTER_ORDER, StandstillError, quiet, run_virtual
+from lbopt.serving.process import ENGINE_ORDER, ROUTER_ORDER, quiet
+from tools.virtual_clock import StandstillError, run_virtual
 
 
 def test_a_day_takes_no_time():

@@ -20,7 +20,7 @@ from lbopt.serving.http_wire import BadAnswer
 from lbopt.serving.load.client import UNFINISHED, Exchange, Outcome
 from lbopt.serving.load.config import Bodies, LoadConfig
 from lbopt.serving.load.result import LoadResult
-from lbopt.serving.virtual_clock import VirtualClockLoop, sleep_until
+from lbopt.serving.process import is_virtual, sleep_until
 
 #: s between two probes of the loop.
 _PROBE = 0.05
@@ -71,7 +71,7 @@ class LoadRun:
         begun, cpu = loop.time(), time.process_time()
         exchange = Exchange(path, headers, begun, config.limit)
         beside = [loop.create_task(exchange.reader.run())]
-        if not isinstance(loop, VirtualClockLoop):
+        if not is_virtual(loop):
             beside.append(loop.create_task(self._probe()))
         sending = loop.create_task(self._send_all(exchange, bodies, begun))
         stopping = loop.create_task(self._stopped.wait())
@@ -86,7 +86,7 @@ class LoadRun:
             raise error
         exchange.reader.finish()
         seconds = loop.time() - begun
-        used = None if isinstance(loop, VirtualClockLoop) else time.process_time() - cpu
+        used = None if is_virtual(loop) else time.process_time() - cpu
         return LoadResult(
             config=config,
             trace=self.trace.name,

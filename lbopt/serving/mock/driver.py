@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from lbopt.serving.mock.group import Sequence
-from lbopt.serving.virtual_clock import ENGINE_ORDER, quiet, sleep_until
+from lbopt.serving.process import ENGINE_ORDER, quiet, sleep_until
 
 
 class _Step(Protocol):

@@ -284,7 +284,7 @@ async def mock_fleet(setting: MockSetting | None = None, **given: Any) -> AsyncI
     Examples
     --------
     >>> from lbopt.serving.mock.fleet import mock_fleet
-    >>> from lbopt.serving.virtual_clock import run_virtual
+    >>> from tools.virtual_clock import run_virtual  # in a checkout; with `asyncio.run` on a wall clock
     >>> async def main():
     ...     async with mock_fleet(workers=2, slots=4) as fleet:
     ...         return fleet.urls

@@ -28,13 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.policies import CompiledPolicy
+from lbopt.serving.process import call_when_settled, is_virtual
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.rules import StepEnds
 from lbopt.serving.rule import LiveRule
 from lbopt.serving.state import BarrierGroup, Dispatch, FleetState, Pool, RequestTracker, Sight, Stage, WorkerMirror
 from lbopt.serving.state.group import chosen
-from lbopt.serving.virtual_clock import VirtualClockLoop, call_when_settled
 
 _log = logging.getLogger(__name__)
 
@@ -320,7 +320,7 @@ def _still_fitting(sight: Sight, decision: NDArray[np.int64]) -> NDArray[np.int6
 def _in_thread(rule: LiveRule, sight: Sight) -> asyncio.Future[NDArray[np.int64]]:
     """Let a rule decide in a thread of its own, which does not keep the process from ending."""
     loop = asyncio.get_running_loop()
-    if isinstance(loop, VirtualClockLoop):  # its time stands still until the rule has decided
+    if is_virtual(loop):  # its time stands still until the rule has decided
         thread: asyncio.Future[NDArray[np.int64]] = loop.run_in_executor(None, rule.decide, sight)
         return thread
     answer: asyncio.Future[NDArray[np.int64]] = loop.create_future()

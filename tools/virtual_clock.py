@@ -9,7 +9,7 @@ Discrete-event simulation with asyncio's own interface, so that servers, clients
    they were set.
 5. If there is no timer, nothing can ever happen again, and the loop raises `StandstillError`.
 
-Connections are those of `lbopt.serving.memory_network`, so no byte is on its way when time advances, and a run depends
+Connections are those of `tools.memory_network`, so no byte is on its way when time advances, and a run depends
 on nothing outside: equal programs see equal bytes at equal times. What a program reads from another clock or from the
 system (`time.monotonic`, random numbers without a seed) is not covered.
 """
@@ -26,12 +26,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from lbopt.exceptions import LbOptError
-from lbopt.serving.memory_network import Address, MemoryListener, MemoryNetwork, local
+from lbopt.serving.process import ROUTER_ORDER
+from tools.memory_network import Address, MemoryListener, MemoryNetwork, local
 
 Result = TypeVar("Result")
-
-#: Orders of `quiet`: a router decides before engines begin their next step.
-ROUTER_ORDER, ENGINE_ORDER = 0, 1
 
 
 class StandstillError(LbOptError):
@@ -236,41 +234,6 @@ def _run(handle: asyncio.TimerHandle) -> None:
         handle._run()
 
 
-async def quiet(order: int = ROUTER_ORDER) -> None:
-    """Wait until nothing is ready at this virtual time; return at once on a loop with a wall clock."""
-    loop = asyncio.get_running_loop()
-    if isinstance(loop, VirtualClockLoop):
-        await loop.quiet(order)
-
-
-async def sleep_until(when: float) -> None:
-    """Sleep until the loop's clock shows `when`, exactly on a virtual clock; others have their turn in any case."""
-    loop = asyncio.get_running_loop()
-    if when <= loop.time():
-        await asyncio.sleep(0)
-        return
-    future = loop.create_future()
-    timer = loop.call_at(when, _wake, future)
-    try:
-        await future
-    finally:
-        timer.cancel()
-
-
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
-
-
-def call_when_settled(callback: Callable[[], None], seconds: float) -> None:
-    """Call once all of this moment is known: at quiet on a virtual clock, `seconds` later on a wall clock."""
-    loop = asyncio.get_running_loop()
-    if isinstance(loop, VirtualClockLoop):
-        loop.call_when_quiet(callback)
-    else:
-        loop.call_later(seconds, callback)
-
-
 def run_virtual(main: Coroutine[Any, Any, Result], watch: Any = None) -> Result:
     """Run `main` on a virtual clock of its own and return its result.
 
@@ -289,7 +252,7 @@ def run_virtual(main: Coroutine[Any, Any, Result], watch: Any = None) -> Result:
     Examples
     --------
     >>> import asyncio
-    >>> from lbopt.serving.virtual_clock import run_virtual
+    >>> from tools.virtual_clock import run_virtual
     >>> async def wait():
     ...     await asyncio.sleep(3600)
     ...     return asyncio.get_running_loop().time()
