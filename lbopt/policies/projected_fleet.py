@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.forecast.samples import Samples
+from lbopt.kernels.routing.fast_phi.state import Board, Entries, How, Law
 from lbopt.policies.observation import ActiveRequests, Observation
 from lbopt.predictors import Forecast
 
@@ -121,7 +122,8 @@ class Quadrature:
 #: Nodes times workers, 1 GiB of loads.
 LARGEST_PROJECTION = 2**27
 
-Law = int | Ints  # the bucket, or the samples themselves where buckets last for one observation only
+Lengths = int | Ints  # the bucket, or the samples themselves where buckets last for one observation only
+Queued = list[tuple[int, int, int, Lengths | None]]  # worker, number, tokens, and lengths; None stands for all of them
 
 
 class ProjectedFleet:
@@ -139,16 +141,11 @@ class ProjectedFleet:
         As in `lbopt.kernels.routing.fast_phi.route`.
     """
 
+    board: Board
     nodes: Ints  #: int64 (K,), steps ahead
-    load: Floats  #: float64 (K, G), expected tokens
-    peak: Floats  #: float64 (K,), the largest of them
-    tokens: Ints  #: int64 (G,), tokens held and queued now
-    requests: Ints  #: int64 (G,), requests running and queued now
-    cost: Floats  #: float64 (G,), of the request placed last
-    _outputs: Ints
-    _starts: Ints
+    _known: Samples
     _counts: Floats
-    _laws: dict[int, tuple[Floats, Floats]]
+    _laws: dict[int, Law]
     _queued_buckets: Ints
     _steps: int
     _common: bool
@@ -164,13 +161,12 @@ class ProjectedFleet:
         ties_by_load: bool = True,
     ) -> None:
         self.quadrature = quadrature
-        self._growth = int(growth)
         self._stays = stays
-        self._how = (drift, by_mean, self._growth, ties_by_load)
+        self._how = How(drift, by_mean, int(growth), ties_by_load)
         self._step = -1
         self._samples: Samples | None = None
         self._total_age = 0
-        self._bound: dict[int, deque[tuple[int, Law]]] = {}
+        self._bound: dict[int, deque[tuple[int, Lengths]]] = {}
 
     def see(self, observation: Observation, active: ActiveRequests, forecast: Forecast, samples: Samples) -> None:
         """Bring the projection up to date with `observation`.
@@ -185,10 +181,10 @@ class ProjectedFleet:
         if (
             samples is self._samples
             and observation.step == self._step
-            and self.tokens.size == observation.loads.size
+            and self.board.tokens.size == observation.loads.size
             and still_as_placed(
-                self.tokens,
-                self.requests,
+                self.board.tokens,
+                self.board.requests,
                 self._total_age,
                 observation.loads,
                 observation.queued_tokens,
@@ -204,41 +200,24 @@ class ProjectedFleet:
         """Place a request of `size` tokens and return its worker, -1 where no slot is free; `free` is changed."""
         from lbopt.kernels.routing.fast_phi.route import route
 
-        coefficient, alive = self._laws.get(bucket) or self._law_of(bucket)
-        worker = int(
-            route(
-                self.load,
-                self.peak,
-                self.nodes,
-                coefficient,
-                alive,
-                *self._how,
-                size,
-                free,
-                self.tokens,
-                self.requests,
-                self.cost,
-            )
-        )
-        if worker >= 0 and self._starts.size > 2:  # else all are alike
-            law: Law = bucket if self._common else self._outputs[self._starts[bucket] : self._starts[bucket + 1]].copy()
-            self._bound.setdefault(worker, deque()).append((size, law))
+        worker = int(route(self.board, self._laws.get(bucket) or self._law_of(bucket), self._how, size, free))
+        starts = self._known.starts
+        if worker >= 0 and starts.size > 2:  # else all are alike
+            own: Lengths = bucket if self._common else self._known.outputs[starts[bucket] : starts[bucket + 1]].copy()
+            self._bound.setdefault(worker, deque()).append((size, own))
         return worker
 
     def costs(self, size: int, bucket: int) -> Floats:
         """Return what a request of `size` tokens would cost on each worker, float64 (G,), tokens times steps."""
         from lbopt.kernels.routing.fast_phi.route import overflow_costs
 
-        coefficient, _ = self._laws.get(bucket) or self._law_of(bucket)
-        found = np.empty(self.tokens.size)
-        drift, by_mean, growth, _ = self._how
-        overflow_costs(self.load, self.peak, self.nodes, coefficient, drift, by_mean, growth, size, found)
-        return found
+        overflow_costs(self.board, self._laws.get(bucket) or self._law_of(bucket), self._how, size)
+        return self.board.cost.copy()
 
-    def _law_of(self, bucket: int) -> tuple[Floats, Floats]:
-        """Return weight times survival, and survival, at the nodes for a request of `bucket`."""
-        curve = self.quadrature.curve(self._outputs, self._starts, bucket, self._steps)
-        law = self.quadrature.coefficients(self.nodes, curve), curve[self.nodes]
+    def _law_of(self, bucket: int) -> Law:
+        """Return how long a request of `bucket` is expected to run."""
+        curve = self.quadrature.curve(self._known.outputs, self._known.starts, bucket, self._steps)
+        law = Law(self.quadrature.coefficients(self.nodes, curve), curve[self.nodes])
         self._laws[bucket] = law
         return law
 
@@ -252,34 +231,32 @@ class ProjectedFleet:
         self._take_samples(samples, queued, num_workers)
         zeros = np.zeros(len(queued), dtype=np.int64)
         columns = np.array([(g, n, t) for g, n, t, _ in queued], dtype=np.int64).reshape(-1, 3)
-        self.load = np.empty((self.nodes.size, num_workers))
-        project(
-            self._outputs,
-            self._starts,
-            self._counts,
-            self.quadrature.decay(self.nodes),
-            self.nodes,
-            self._growth,
-            self._stays,
-            np.concatenate([active.worker, columns[:, 0]]),
-            np.concatenate([active.size, columns[:, 2]]),
-            np.concatenate([np.ones_like(active.worker), columns[:, 1]]),
-            np.concatenate([active.generated, zeros]),
-            np.concatenate([forecast.active_buckets, self._queued_buckets]),
-            self.load,
+        entries = Entries(
+            worker=np.concatenate([active.worker, columns[:, 0]]),
+            size=np.concatenate([active.size, columns[:, 2]]),
+            members=np.concatenate([np.ones_like(active.worker), columns[:, 1]]),
+            age=np.concatenate([active.generated, zeros]),
+            bucket=np.concatenate([forecast.active_buckets, self._queued_buckets]),
         )
-        self.peak = self.load.max(axis=1)
-        self.tokens = observation.loads + observation.queued_tokens
-        self.requests = observation.running + observation.queued
-        self.cost = np.empty(num_workers)
+        load = np.empty((self.nodes.size, num_workers))
+        decay = self.quadrature.decay(self.nodes)
+        project(self._known, self._counts, decay, self.nodes, self._how.growth, self._stays, entries, load)
+        self.board = Board(
+            nodes=self.nodes,
+            load=load,
+            peak=load.max(axis=1),
+            tokens=observation.loads + observation.queued_tokens,
+            requests=observation.running + observation.queued,
+            cost=np.empty(num_workers),
+        )
         self._total_age = int(active.generated.sum())
         self._step = observation.step
 
-    def _queued(self, observation: Observation, samples: Samples) -> list[tuple[int, int, int, Law | None]]:
+    def _queued(self, observation: Observation, samples: Samples) -> Queued:
         """Return worker, number, tokens and law of what queues; None stands for all of them."""
         if samples is not self._samples and self._common:
             self._bound.clear()  # buckets of other samples
-        found: list[tuple[int, int, int, Law | None]] = []
+        found: Queued = []
         for worker in np.flatnonzero(observation.queued):
             g, number, tokens = int(worker), int(observation.queued[worker]), int(observation.queued_tokens[worker])
             last = list(self._bound.get(g, ()))[-number:]  # a worker takes from the head of its queue
@@ -291,14 +268,14 @@ class ProjectedFleet:
         self._bound = {g: last for g, last in self._bound.items() if observation.queued[g]}
         return found
 
-    def _take_samples(self, samples: Samples, queued: list[tuple[int, int, int, Law | None]], num_workers: int) -> None:
+    def _take_samples(self, samples: Samples, queued: Queued, num_workers: int) -> None:
         """Choose nodes, and lay out the samples so that whatever queues has a bucket too."""
         if self._common:
             self._queued_buckets = np.array([law if isinstance(law, int) else 0 for *_, law in queued], dtype=np.int64)
-            if samples is self._samples and self.tokens.size == num_workers:
+            if samples is self._samples and self.board.tokens.size == num_workers:
                 return
-            self._samples, self._outputs, self._starts = samples, samples.outputs, samples.starts
-            all_outputs = self._outputs[: self._starts[1]]
+            self._samples = self._known = samples
+            all_outputs = samples.outputs[: samples.starts[1]]
         else:
             self._samples = None
             own = [law for *_, law in queued if isinstance(law, np.ndarray)]
@@ -308,8 +285,11 @@ class ProjectedFleet:
             parts = [*own, all_outputs]
             more = samples.starts[-1] + np.cumsum([part.size for part in parts])
             bucket = samples.starts.size - 1
-            self._outputs = np.concatenate([samples.outputs, *parts])
-            self._starts = np.concatenate([samples.starts, more])
+            self._known = Samples(
+                outputs=np.concatenate([samples.outputs, *parts]),
+                starts=np.concatenate([samples.starts, more]),
+                sums=np.empty(0, dtype=np.int64),  # not asked for
+            )
             places = iter(range(bucket, bucket + len(own)))
             self._queued_buckets = np.array(
                 [next(places) if isinstance(law, np.ndarray) else bucket + len(own) for *_, law in queued],

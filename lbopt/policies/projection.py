@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.forecast.samples import Samples
+from lbopt.kernels.routing.fast_phi.state import Entries
 from lbopt.policies.observation import ActiveRequests, Observation
 from lbopt.predictors import Forecast
 
@@ -105,24 +106,19 @@ class Projection:
         samples: Samples | None,
         buckets: NDArray[np.int64] | None,
     ) -> NDArray[np.int64]:
-        projected = np.empty((loads.size, self.horizon + 1), dtype=np.int64)
         if self.departures == "weighted":
-            from lbopt.kernels.routing.weighted_projection import project_weighted
-
             if samples is None or buckets is None:
                 raise InputError(
                     f"policy '{self.policy}': departures=weighted needs survival curves, which its predictor has not; "
                     "use departures=cut, or the predictor survival, memorised or oracle"
                 )
-            project_weighted(active.worker, active.size, active.generated, samples, buckets, self.growth, projected)
-            return projected
-        from lbopt.kernels.routing.projection import project
+            return expected_loads(loads.size, self.horizon, self.growth, active, samples, buckets)
+        from lbopt.kernels.routing.projection import Leaving, project
 
+        projected = np.empty((loads.size, self.horizon + 1), dtype=np.int64)
+        leaving = Leaving(active.worker, active.size, remaining, outlives)
         fractional, literal = self.departures == "fractional", self.boundary == "literal"
-        project(
-            *(loads, running, active.worker, active.size, remaining, outlives),
-            *(self.growth, fractional, literal, projected),
-        )
+        project(loads, running, leaving, self.growth, fractional, literal, projected)
         return projected
 
     def _foreseen(self, observation: Observation) -> tuple[ActiveRequests, Forecast]:
@@ -144,3 +140,35 @@ class Projection:
                 f"running requests and {forecast.waiting.size} for {observation.sizes.size} waiting ones"
             )
         return active, forecast
+
+
+def expected_loads(
+    num_workers: int,
+    horizon: int,
+    growth: int,
+    active: ActiveRequests,
+    samples: Samples,
+    buckets: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return what the workers will hold over the window in expectation, in whole tokens, int64 (G, H+1).
+
+    A request of age a and size w counts at step h as (w + growth h) S(a + h) / S(a), S(t) being the share of its
+    samples that are longer than t. One that is older than every sample counts whole at every step.
+
+    Parameters
+    ----------
+    growth
+        Tokens that a running request gains a step.
+    buckets
+        int64 (A,), bucket of samples of each request.
+    """
+    from lbopt.kernels.routing.fast_phi.projection import project
+    from lbopt.kernels.routing.fast_phi.survival import count_beyond
+
+    end = int(samples.starts[1])
+    counts = np.empty(int(samples.outputs[end - 1]) if end else 0)
+    count_beyond(samples.outputs, 0, end, counts)
+    entries = Entries(active.worker, active.size, np.ones_like(active.worker), active.generated, buckets)
+    load = np.empty((horizon + 1, num_workers))
+    project(samples, counts, np.empty(0), np.arange(horizon + 1), growth, True, entries, load)
+    return np.ascontiguousarray(np.rint(load.T).astype(np.int64))

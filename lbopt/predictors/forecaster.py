@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.forecast.state import Seen
+from lbopt.kernels.forecast.state import Gate, Seen
 from lbopt.predictors.predictor import Forecast, Foresight, LearningPredictor, Predictor, SamplePredictor
 
 Floats = NDArray[np.float64]
@@ -29,6 +29,7 @@ class Forecaster:
     def __init__(self, foresight: Foresight, predictor: Predictor, num_requests: int) -> None:
         self.foresight = foresight
         self.predictor = predictor
+        self._gate = Gate(foresight.horizon, foresight.gate, foresight.floor)
         self._period = foresight.refresh or predictor.refresh_period
         self._remaining = np.zeros(num_requests)
         self._seen = Seen(*np.full((3, num_requests), -1, dtype=np.int64))
@@ -70,18 +71,7 @@ class Forecaster:
             np.concatenate([prompt[due], waiting_prompt]),
             np.concatenate([generated[due], np.zeros_like(waiting)]),
         )
-        refresh.accept(
-            requests,
-            generated,
-            due,
-            p[:count],
-            mu[:count],
-            wanted.horizon,
-            wanted.gate,
-            wanted.floor,
-            self._remaining,
-            self._seen,
-        )
+        refresh.accept(requests, generated, due, p[:count], mu[:count], self._gate, self._remaining, self._seen)
         remaining, outlives = self._of_waiting(p[count:], mu[count:])
         samples, buckets, A = None, None, requests.size
         if self._sampler is not None:
@@ -122,10 +112,7 @@ class Forecaster:
         """Return the remaining steps of requests that start now, as those of requests that run, and who outlives."""
         from lbopt.kernels.forecast import refresh
 
-        wanted, every = self.foresight, np.arange(p.size)
+        every = np.arange(p.size)
         remaining, seen = np.empty(p.size), Seen(*np.empty((3, p.size), dtype=np.int64))
-        refresh.accept(
-            *(every, np.zeros_like(every), every, p, mu),
-            *(wanted.horizon, wanted.gate, wanted.floor, remaining, seen),
-        )
+        refresh.accept(every, np.zeros_like(every), every, p, mu, self._gate, remaining, seen)
         return remaining, seen.anchored == 1

@@ -21,6 +21,7 @@ from scipy.stats import binomtest
 
 from lbopt.cli.console import ProgressBar
 from lbopt.kernels.routing.fast_phi.route import cheapest, overflow_costs
+from lbopt.kernels.routing.fast_phi.state import Board, How, Law
 from lbopt.policies.fast_phi import FastPhi
 from lbopt.policies.projected_fleet import Quadrature
 from lbopt.report.figures import COLOURS
@@ -49,9 +50,9 @@ class Scale:
     def costs(self, state: State) -> Floats:
         """Return the cost of each worker."""
         load = state.load if self.nodes.size == state.load.shape[0] else state.load[self.nodes]
-        cost = np.empty(state.tokens.size)
-        overflow_costs(load, load.max(axis=1), self.nodes, self.coefficient, 0.0, False, 1, state.size, cost)
-        return cost
+        board = Board(self.nodes, load, load.max(axis=1), state.tokens, state.tokens, np.empty(state.tokens.size))
+        overflow_costs(board, Law(self.coefficient, self.coefficient), How(0.0, False, 1, True), state.size)
+        return board.cost
 
 
 def compare(states: Iterator[State], bar: ProgressBar) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from lbopt.instances import read_trace
 from lbopt.kernels.routing.fast_phi.projection import project
+from lbopt.kernels.routing.fast_phi.state import Entries
 from lbopt.kernels.routing.fast_phi.survival import count_beyond
 from lbopt.model import Fleet, Trace
 from lbopt.policies import ActiveRequests, Observation, make_policy
@@ -42,9 +43,8 @@ def expected(outputs: Ints, worker: Ints, size: Ints, age: Ints, num_workers: in
     counts = np.empty(int(outputs[-1]))
     count_beyond(outputs, 0, outputs.size, counts)
     load = np.empty((counts.size, num_workers))
-    ones, zeros, starts = np.ones_like(worker), np.zeros_like(worker), np.array([0, outputs.size])
-    nodes, nothing = np.arange(counts.size), np.empty(0)
-    project(outputs, starts, counts, nothing, nodes, 1, True, worker, size, ones, age, zeros, load)
+    entries = Entries(worker, size, np.ones_like(worker), age, np.zeros_like(worker))
+    project(one_bucket(outputs), counts, np.empty(0), np.arange(counts.size), 1, True, entries, load)
     return load
 
 

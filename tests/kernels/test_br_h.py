@@ -16,10 +16,10 @@ from lbopt.kernels.routing import balance_route as rounds
 from lbopt.kernels.routing import horizon_subset, projection
 from lbopt.kernels.routing.horizon_score import TERM, peak, score
 from lbopt.kernels.routing.state import parameters_of
-from lbopt.kernels.routing.weighted_projection import project_weighted
-from lbopt.policies import make_policy
+from lbopt.policies import ActiveRequests, make_policy
 from lbopt.policies.br_h import weights
 from lbopt.policies.decide import decide
+from lbopt.policies.projection import expected_loads
 from lbopt.predictors.predictor import buckets_by_key, one_bucket
 
 twin = import_module("naive.br_h")  # the name in the package is that of the function
@@ -215,7 +215,8 @@ def test_worked_example_e3():
     remaining = np.array([4.0, 2.0, 4.0, 4.0, 1.0, 4.0])
     size, load, running = told([500, 300, 400, 250, 600, 100], [800, 650, 700], [2, 2, 2])
     projected = np.empty((3, 5), dtype=np.int64)
-    projection.project(load, running, worker, size, remaining, remaining == 4, 1, False, False, projected)
+    leaving = projection.Leaving(worker, size, remaining, remaining == 4)
+    projection.project(load, running, leaving, 1, False, False, projected)
     assert projected.tolist() == [[800, 802, 502, 503, 504], [650, 652, 654, 656, 658], [700, 101, 102, 103, 104]]
     envelope = projected.max(axis=0)
     margins = envelope - projected
@@ -234,7 +235,7 @@ def test_worked_example_e3():
         rewards, penalties = weights(4, 1.0, beta, 0.9, 27)
         found = tuple(peak(terms_of(rewards, penalties, margins[g])) for g in range(3))
         assert found == peaks
-    projection.project(load, running, worker, size, remaining, remaining == 4, 1, False, True, projected)
+    projection.project(load, running, leaving, 1, False, True, projected)
     assert projected[:, 4].tolist() == [0, 0, 0]  # "alive iff h < c", taken literally
 
 
@@ -289,7 +290,8 @@ def test_projections_as_the_twin(fractional, literal):
         )
         found = np.empty((G, H + 1), dtype=np.int64)
         outlives = remaining >= H
-        projection.project(load, running, worker, size, remaining, outlives, growth, fractional, literal, found)
+        leaving = projection.Leaving(worker, size, remaining, outlives)
+        projection.project(load, running, leaving, growth, fractional, literal, found)
         for k in range(G):
             expected = twin.project(
                 [(w, c) for g, w, c in actives if g == k],
@@ -314,8 +316,8 @@ def test_weighted_projection_is_the_sum_of_survival_curves():
             worker, size, age = rng.integers(0, G, A), rng.integers(0, 500, A), rng.integers(0, 70, A)
             worker, age = told(worker, age)
             buckets = buckets_of(A)
-            found = np.empty((G, H + 1), dtype=np.int64)
-            project_weighted(worker, size, age, samples, buckets, 1, found)
+            active = ActiveRequests(worker=worker, requests=np.arange(A), prompt=size - age, generated=age)
+            found = expected_loads(G, H, 1, active, samples, buckets)
             expected = np.zeros((G, H + 1))
             for g, w, a, b in zip(worker, size, age, buckets, strict=True):
                 own = outputs if b == 0 else outputs[keys == b - 1]
@@ -360,10 +362,8 @@ def test_worked_example_x1():
     """X1 of the fast-phi sheet, by hand in its source: two workers, four steps of the window, beta 8, gamma 0.9."""
     projected = np.empty((1, 81), dtype=np.int64)
     (load, running, size), remaining = told([5400], [3], [1500, 2200, 1700]), np.array([10.0, 80.0, 5.0])
-    projection.project(
-        *(load, running, np.zeros(3, dtype=np.int64), size, remaining, remaining >= 80),
-        *(1, False, False, projected),
-    )
+    leaving = projection.Leaving(np.zeros(3, dtype=np.int64), size, remaining, remaining >= 80)
+    projection.project(load, running, leaving, 1, False, False, projected)
     at = [0, 5, 10, 50]
     a, b = projected[0, at], np.array([4000, 3900, 3800, 3500])
     assert a.tolist() == [5400, 3710, 2210, 2250]

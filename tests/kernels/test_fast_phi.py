@@ -13,7 +13,9 @@ from kernels.rules import many
 from naive.fast_phi import FastPhiOptions, FastPhiState, fast_phi, fast_phi_costs
 from scipy.signal import fftconvolve
 
+from lbopt.kernels.forecast.samples import Samples
 from lbopt.kernels.routing.fast_phi import projection, quadrature, route, survival
+from lbopt.kernels.routing.fast_phi.state import Board, Entries, How, Law
 from lbopt.policies import make_policy
 
 NO_SLOTS = np.empty(0, dtype=np.int64)
@@ -24,11 +26,13 @@ X2 = FastPhiState(2, [2, 4, 4, 6], [(0, 10, 0, []), (0, 5, 2, []), (1, 8, 1, [])
 def costs(load, nodes, coefficient, size, *, drift=0.0, by_mean=False, growth=1):
     """The costs of every worker from loads (K, G)."""
     load = np.ascontiguousarray(load, dtype=np.float64)
-    found = np.empty(load.shape[1])
-    nodes = np.asarray(nodes, dtype=np.int64)
+    G = load.shape[1]
     coefficient = np.asarray(coefficient, dtype=np.float64)
-    route.overflow_costs(load, load.max(axis=1), nodes, coefficient, drift, by_mean, growth, size, found)
-    return found
+    board = Board(
+        np.asarray(nodes, dtype=np.int64), load, load.max(axis=1), *np.zeros((2, G), dtype=np.int64), cost=np.empty(G)
+    )
+    route.overflow_costs(board, Law(coefficient, coefficient), How(drift, by_mean, growth, True), size)
+    return board.cost
 
 
 def curve_of(outputs, steps=None):
@@ -47,7 +51,7 @@ def exact(state, size, spec="nodes=all"):
 def x2_loads():
     policy = make_policy("fast-phi:nodes=all")
     policy.costs(observation_of(X2))
-    return policy.fleet.load
+    return policy.fleet.board.load
 
 
 def test_x2_loads_and_costs_to_the_digit(x2_loads):
@@ -131,7 +135,7 @@ def test_every_step_is_the_sum_itself_and_a_plain_trapezoid_lacks_half_its_ends(
         S = [sum(o > h for o in state.everybody) / len(state.everybody) for h in range(T)]
         _, seen = fast_phi(state, FastPhiOptions(nodes=0))
         assert found == pytest.approx(seen[0], rel=1e-12, abs=1e-12)
-        load, nodes = policy.fleet.load, np.arange(T)
+        load, nodes = policy.fleet.board.load, np.arange(T)
         if T == 1:
             continue
         weights = np.empty(T)
@@ -171,17 +175,17 @@ def test_geometric_survival_forgets_ages():
     policy = make_policy("fast-phi:nodes=all,weights=geometric,gamma=0.5,longest=12")
     policy.costs(observation_of(state))
     h = np.arange(13)
-    assert policy.fleet.load[:, 0] == pytest.approx(0.5**h * (20 + 2 * h), rel=1e-14)
-    assert policy.fleet.load[:, 1] == pytest.approx(0.5**h * (40 + h), rel=1e-14)
+    assert policy.fleet.board.load[:, 0] == pytest.approx(0.5**h * (20 + 2 * h), rel=1e-14)
+    assert policy.fleet.board.load[:, 1] == pytest.approx(0.5**h * (40 + h), rel=1e-14)
 
 
 def test_outputs_all_alike_are_a_hard_cut():
     state = FastPhiState(2, [6] * 3, [(0, 10, 2, []), (1, 9, 5, [])], [(4, [])])
     policy = make_policy("fast-phi:nodes=all")
     found = policy.costs(observation_of(state))
-    assert policy.fleet.load[:, 0].tolist() == [12, 13, 14, 15, 0, 0]
-    assert policy.fleet.load[:, 1].tolist() == [14, 0, 0, 0, 0, 0]
-    margin = policy.fleet.load.max(axis=1, keepdims=True) - policy.fleet.load
+    assert policy.fleet.board.load[:, 0].tolist() == [12, 13, 14, 15, 0, 0]
+    assert policy.fleet.board.load[:, 1].tolist() == [14, 0, 0, 0, 0, 0]
+    margin = policy.fleet.board.load.max(axis=1, keepdims=True) - policy.fleet.board.load
     assert found.tolist() == [sum(max(0, 4 + h - margin[h, g]) for h in range(6)) for g in range(2)]
 
 
@@ -190,7 +194,7 @@ def test_beyond_all_samples_a_request_stays_or_leaves():
     for beyond, loads in (("stays", [17, 18, 19, 20, 21]), ("leaves", [17, 0, 0, 0, 0])):
         policy = make_policy(f"fast-phi:nodes=all,beyond={beyond}")
         policy.costs(observation_of(state))
-        assert policy.fleet.load[:, 0].tolist() == loads
+        assert policy.fleet.board.load[:, 0].tolist() == loads
 
 
 LOADS = st.lists(st.lists(st.floats(0, 1e6), min_size=3, max_size=3), min_size=2, max_size=6)
@@ -233,8 +237,8 @@ def test_margins_are_those_of_an_envelope():
         observation = observation_of(state)
         policy.costs(observation)
         fleet = policy.fleet
-        assert np.array_equal(fleet.load[0], observation.loads + observation.queued_tokens)
-        assert np.array_equal(fleet.peak, fleet.load.max(axis=1))
+        assert np.array_equal(fleet.board.load[0], observation.loads + observation.queued_tokens)
+        assert np.array_equal(fleet.board.peak, fleet.board.load.max(axis=1))
         assert (np.diff(fleet.nodes) > 0).all() and fleet.nodes[0] == 0
 
 
@@ -250,7 +254,8 @@ def projected(outputs, worker, size, age, nodes, G):
     load = np.empty((nodes.size, G))
     ones, bucket = np.ones_like(worker), np.zeros_like(worker)
     starts = np.array([0, outputs.size])
-    projection.project(outputs, starts, counts, EMPTY, nodes, 1, True, worker, size, ones, age, bucket, load)
+    samples = Samples(outputs, starts, np.empty(0, dtype=np.int64))
+    projection.project(samples, counts, EMPTY, nodes, 1, True, Entries(worker, size, ones, age, bucket), load)
     return load
 
 
@@ -287,10 +292,10 @@ def test_placing_changes_the_projection_as_a_rebuild_would():
         after = FastPhiState(state.num_workers, state.everybody, state.running + placed, state.waiting)
         fresh = make_policy(spec)
         fresh.costs(observation_of(after))
-        assert policy.fleet.load == pytest.approx(fresh.fleet.load, rel=1e-12, abs=1e-9)
-        assert policy.fleet.peak == pytest.approx(fresh.fleet.peak, rel=1e-12, abs=1e-9)
-        assert policy.fleet.tokens.tolist() == fresh.fleet.tokens.tolist()
-        assert policy.fleet.requests.tolist() == fresh.fleet.requests.tolist()
+        assert policy.fleet.board.load == pytest.approx(fresh.fleet.board.load, rel=1e-12, abs=1e-9)
+        assert policy.fleet.board.peak == pytest.approx(fresh.fleet.board.peak, rel=1e-12, abs=1e-9)
+        assert policy.fleet.board.tokens.tolist() == fresh.fleet.board.tokens.tolist()
+        assert policy.fleet.board.requests.tolist() == fresh.fleet.board.requests.tolist()
 
 
 def test_product_weights_sum_to_the_mean_output_and_keep_their_bound():

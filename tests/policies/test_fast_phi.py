@@ -236,7 +236,7 @@ def test_a_queue_that_it_did_not_make_counts_like_everybody():
     queued = replace(observation, queued=np.array([0, 2]), queued_tokens=np.array([0, 12]))
     policy = make_policy("fast-phi:nodes=all,predictor=oracle")
     policy.costs(queued)
-    assert policy.fleet.load[:, 1].tolist() == [12, 14, 16] + [6 + h / 1 for h in range(3, 9)]
+    assert policy.fleet.board.load[:, 1].tolist() == [12, 14, 16] + [6 + h / 1 for h in range(3, 9)]
 
 
 def test_an_empty_decision_and_closed_workers():

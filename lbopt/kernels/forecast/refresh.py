@@ -7,7 +7,7 @@ tokens made; one that stands at the anchor H ("outlives the window") falls too, 
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.forecast.state import Seen
+from lbopt.kernels.forecast.state import Gate, Seen
 
 
 @kernel
@@ -52,9 +52,7 @@ def accept(
     due: Ints,
     p: Floats,
     mu: Floats,
-    horizon: int,
-    gate: float,
-    floor: float,
+    gate: Gate,
     remaining: Floats,
     seen: Seen,
 ) -> None:
@@ -71,19 +69,18 @@ def accept(
         int64, positions among them.
     p, mu
         float64 (due.size,), chance to end within the window, and the mean steps until then.
-    horizon, gate, floor
-        Steps of the window; a chance; least forecast, tokens.
     remaining
         float64 (N,), forecast of each request, tokens; changed in place.
     seen
         Arrays of N; changed in place.
     """
+    horizon = gate.horizon
     for d in range(due.size):
         position = due[d]
         i = requests[position]
         value = float(horizon)
-        if p[d] >= gate:
+        if p[d] >= gate.least:
             value = min(max((1.0 - p[d]) * horizon + p[d] * mu[d], 0.0), float(horizon))
-        seen.anchored[i] = 1 if p[d] < gate or p[d] == 0 else 0
+        seen.anchored[i] = 1 if p[d] < gate.least or p[d] == 0 else 0
         seen.at_refresh[i] = generated[position]
-        remaining[i] = max(value, floor)
+        remaining[i] = max(value, gate.floor)

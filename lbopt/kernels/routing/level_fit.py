@@ -59,7 +59,7 @@ def fit_to_level(
     slots = 0
     for g in range(free.size):
         slots += free[g]
-    slots -= place_overdue(parameters.age_bound, slots, load, free, pool, prompt, reveal_step, step, choice)
+    slots -= place_overdue(parameters.age_bound, load, free, pool, prompt, reveal_step, step, choice)
 
     size = np.empty(n, np.int64)
     waiting = np.empty(n, np.int64)

@@ -8,7 +8,6 @@ from lbopt.kernels.routing.max_min import lightest_open
 @kernel
 def place_overdue(
     age_bound: int,
-    slots: int,
     load: Ints,
     free: Ints,
     pool: Ints,
@@ -23,8 +22,6 @@ def place_overdue(
     ----------
     age_bound
         Steps; negative = never.
-    slots
-        Free slots of all workers.
     load, free
         int64 (G,), tokens and free slots of each worker; changed in place.
     pool
@@ -43,9 +40,11 @@ def place_overdue(
         return placed
     for position in range(pool.size):
         i = pool[position]
-        if placed == slots or step - reveal_step[i] < age_bound:
+        if step - reveal_step[i] < age_bound:
             break  # pool order is order of revelation: all later ones are younger
         w = lightest_open(load, free)
+        if w < 0:
+            break
         choice[position] = w
         load[w] += prompt[i]
         free[w] -= 1

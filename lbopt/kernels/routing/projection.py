@@ -3,12 +3,13 @@
 A request of present size w and forecast c holds w + growth * h at step h and is gone when its forecast has run out
 (BalanceRoute, eq. (7)): *cut*, it counts whole while h < c; *fractional*, its last step counts in part, by
 min(1, c - h). One that is said to outlive the window, at a forecast of H, counts at every step; read literally ("alive
-iff h < c") it would be gone at h = H, and everybody with it.
+iff h < c") it would be gone at h = H, and all others with it.
 
 Each request is touched once, where it leaves, and a running sum over the window does the rest: A + G * H operations.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,14 +17,20 @@ from lbopt.kernels.arrays import Bools, Floats, Ints
 from lbopt.kernels.compile import kernel
 
 
+class Leaving(NamedTuple):
+    """The running requests and when each is said to leave; (A,) each."""
+
+    worker: Ints  # int64
+    size: Ints  # int64, tokens held now
+    remaining: Floats  # float64, its forecast, steps
+    outlives: Bools  # whether a forecast of H says that it outlives the window
+
+
 @kernel
 def project(
     load: Ints,
     running: Ints,
-    worker: Ints,
-    size: Ints,
-    remaining: Floats,
-    outlives: Bools,
+    requests: Leaving,
     growth: int,
     fractional: bool,
     literal: bool,
@@ -35,14 +42,12 @@ def project(
     ----------
     load, running
         int64 (G,): tokens and running requests now.
-    worker, size, remaining, outlives
-        (A,): where each running request is (int64), what it holds (int64, tokens), its forecast (float64, steps), and
-        whether a forecast of H says that it outlives the window (bool).
     growth
         Tokens that a running request gains a step.
     fractional, literal
         How a request leaves, and whether one that outlives the window is gone at its last step.
     """
+    worker, size, remaining, outlives = requests
     G, width = projected.shape
     H = width - 1
     gone = np.zeros((G, width), np.int64)  # tokens that are gone from h on, at the sizes of now

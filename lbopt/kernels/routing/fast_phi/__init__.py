@@ -5,6 +5,7 @@
 S is the survival of the request's output length, L_g(h) the load that is expected on worker g in h steps. The sum is
 taken over every step or, in the published form, at K nodes with quadrature weights (J. Li, *The EP Barrier Tax*, 2026).
 
+* `state`: records;
 * `survival`: curves as arrays;
 * `quadrature`: nodes and weights;
 * `projection`: expected loads at the nodes;

@@ -2,7 +2,7 @@
 
     L_g(h) = sum_i (size_i + h) S(a_i + h) / S(a_i)
 
-over the running requests of worker g, a_i being their ages. Counts of samples stand for S. The samples of everybody,
+over the running requests of worker g, a_i being their ages. Counts of samples stand for S. The samples of all requests,
 bucket 0, are looked up in a table of counts; those of a bucket of its own by binary search from node to node. A bucket
 without a sample beyond the age hands over to bucket 0; where that has none either the request counts as staying, or,
 with `stays` off, as present in this step alone.
@@ -16,30 +16,25 @@ import numpy as np
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.forecast.ends import bucket_in_use, first_beyond
+from lbopt.kernels.forecast.samples import Samples
+from lbopt.kernels.routing.fast_phi.state import Entries
 
 
 @kernel
 def project(
-    outputs: Ints,
-    starts: Ints,
+    samples: Samples,
     counts: Floats,
     decay: Floats,
     nodes: Ints,
     growth: int,
     stays: bool,
-    worker: Ints,
-    size: Ints,
-    members: Ints,
-    age: Ints,
-    bucket: Ints,
+    entries: Entries,
     load: Floats,
 ) -> None:
     """Write the expected load of each worker at each node into `load`, float64 (K, G), tokens.
 
     Parameters
     ----------
-    outputs, starts
-        int64: the samples in buckets.
     counts
         float64 (T,): how many samples of bucket 0 are longer than h; empty where that bucket is.
     decay
@@ -47,14 +42,12 @@ def project(
     nodes
         int64 (K,), ascending from 0.
     growth
-        1: a request grows by a token a step; 0: it stays as it is.
+        Tokens that a running request gains a step.
     stays
         Whether a request beyond all samples stays for good.
-    worker, size, members, age, bucket
-        int64 (A,): of each request, or of several alike of one worker, age and bucket: `members` of them hold `size`
-        tokens together.
     """
     K, G = load.shape
+    worker, size, members, age, bucket = entries
     order, first = _by_worker(worker, G)
     row = np.empty(K)
     every_step = K > 1 and nodes[K - 1] == K - 1
@@ -67,7 +60,7 @@ def project(
                 for k in range(K):
                     row[k] += decay[k] * (size[i] + rate * nodes[k])
             elif bucket[i] > 0 or age[i] >= counts.size:
-                _add_by_search(outputs, starts, nodes, stays, size[i], rate, age[i], bucket[i], row)
+                _add_by_search(samples, nodes, stays, size[i], rate, age[i], bucket[i], row)
             elif every_step:
                 _add_every_step(counts[age[i] :], size[i], rate, row)
             else:  # written out: a call would cost more than what it does
@@ -118,8 +111,7 @@ def _add_every_step(counts: Floats, size: int, rate: int, row: Floats) -> None:
 
 @kernel
 def _add_by_search(
-    outputs: Ints,
-    starts: Ints,
+    samples: Samples,
     nodes: Ints,
     stays: bool,
     size: int,
@@ -132,14 +124,13 @@ def _add_by_search(
 
     Parameters
     ----------
-    outputs, starts, nodes, stays
-        As of `project`.
-    size, rate, age, bucket
-        Of the entry: tokens now, tokens gained a step, tokens made, and bucket of samples.
+    rate
+        Tokens gained a step.
     row
         float64 (K,), tokens; changed in place.
     """
     K = nodes.size
+    outputs, starts = samples.outputs, samples.starts
     b = bucket_in_use(outputs, starts, bucket, age)
     end = starts[b + 1]
     low = first_beyond(outputs, starts[b], end, age)

@@ -11,41 +11,18 @@ makes one node the rule `jsq-load`; to the lowest number, and requests pile up t
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.routing.fast_phi.state import Board, How, Law
 
 
 @kernel
-def overflow_costs(
-    load: Floats,
-    peak: Floats,
-    nodes: Ints,
-    coefficient: Floats,
-    drift: float,
-    by_mean: bool,
-    growth: int,
-    size: int,
-    cost: Floats,
-) -> None:
-    """Write what each worker would cost into `cost`, float64 (G,), tokens times steps.
-
-    Parameters
-    ----------
-    load
-        float64 (K, G): expected loads at the nodes.
-    peak
-        float64 (K,): their largest over the workers.
-    nodes, coefficient
-        int64 and float64 (K,): the nodes, and weight times survival at each.
-    drift, by_mean
-        lambda, per token; by the mean load of the node where `by_mean`.
-    growth
-        1: the request grows by a token a step; 0: it stays as it is.
-    size
-        s, tokens.
-    """
+def overflow_costs(board: Board, law: Law, how: How, size: int) -> None:
+    """Write what a request of `size` tokens would cost on each worker into `board.cost`."""
+    nodes, load, peak, cost = board.nodes, board.load, board.peak, board.cost
+    drift, by_mean, growth = how.drift, how.by_mean, how.growth
     K, G = load.shape
     cost[:] = 0.0
     for k in range(K):
-        c = coefficient[k]
+        c = law.coefficient[k]
         if c == 0:
             continue
         present = float(size + growth * nodes[k])
@@ -90,50 +67,26 @@ def cheapest(cost: Floats, tokens: Ints, free: Ints, by_load: bool) -> int:
 
 
 @kernel
-def route(
-    load: Floats,
-    peak: Floats,
-    nodes: Ints,
-    coefficient: Floats,
-    alive: Floats,
-    drift: float,
-    by_mean: bool,
-    growth: int,
-    by_load: bool,
-    size: int,
-    free: Ints,
-    tokens: Ints,
-    requests: Ints,
-    cost: Floats,
-) -> int:
+def route(board: Board, law: Law, how: How, size: int, free: Ints) -> int:
     """Place one request where it costs least and return that worker, or -1 where no slot is free.
 
     Parameters
     ----------
-    load, peak
-        As of `overflow_costs`; changed as the placement changes them.
-    nodes, coefficient, drift, by_mean, growth, size
-        As of `overflow_costs`.
-    alive
-        float64 (K,), survival of the request at the nodes.
-    by_load
-        Whether ties go to the fewest tokens.
+    size
+        Tokens of the request.
     free
         int64 (G,), free slots, or empty; changed in place.
-    tokens, requests
-        int64 (G,), held by each worker; changed in place.
-    cost
-        float64 (G,), scratch.
     """
-    overflow_costs(load, peak, nodes, coefficient, drift, by_mean, growth, size, cost)
-    g = cheapest(cost, tokens, free, by_load)
+    overflow_costs(board, law, how, size)
+    g = cheapest(board.cost, board.tokens, free, how.by_load)
     if g < 0:
         return g
+    nodes, load, peak = board.nodes, board.load, board.peak
     for k in range(nodes.size):
-        load[k, g] += (size + growth * nodes[k]) * alive[k]
+        load[k, g] += (size + how.growth * nodes[k]) * law.alive[k]
         peak[k] = max(peak[k], load[k, g])
-    tokens[g] += size
-    requests[g] += 1
+    board.tokens[g] += size
+    board.requests[g] += 1
     if free.size > 0:
         free[g] -= 1
     return g
@@ -150,7 +103,7 @@ def still_as_placed(
     queued: Ints,
     generated: Ints,
 ) -> bool:
-    """Whether the workers hold what the placements so far have given them, and nobody has aged.
+    """Whether the workers hold what the placements so far have given them, and none has aged.
 
     Parameters
     ----------
