@@ -415,8 +415,7 @@ def study(
     Parameters
     ----------
     name
-        "misprediction", "prediction", "prefill", "batches", "scaling", "staggered", "locality", "placement" or
-        "reproduction".
+        "misprediction", "prediction", "prefill", "batches", "scaling", "stale", "staggered", "locality" or "placement".
     progress
         Shows progress; None shows nothing.
     store

@@ -38,7 +38,6 @@ REPORTS = {
     "staggered": "lbopt.report.staggered_report",
     "locality": "lbopt.report.locality_report",
     "placement": "lbopt.report.placement_report",
-    "reproduction": "lbopt.report.reproduction_report",
     "cost": "lbopt.report.cost_report",
     "check": "lbopt.report.check_report",
 }

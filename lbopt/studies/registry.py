@@ -30,7 +30,6 @@ STUDIES = {
     "prefill": Listed("lbopt.studies.prefill.study", "Which rule gives the shortest times to first token?"),
     "placement": Listed("lbopt.studies.placement.study", "What does placing experts exactly gain over greedy?", True),
     "locality": Listed("lbopt.studies.locality.study", "Does routing by expert locality pay?", True),
-    "reproduction": Listed("lbopt.studies.reproduction.study", "Do published figures of routers reproduce?", True),
     "scaling": Listed("lbopt.studies.scaling.study", "How does the imbalance grow with slots and workers?", True),
     "stale": Listed("lbopt.studies.stale.study", "What does it cost that a router's sight is old?", True),
     "staggered": Listed("lbopt.studies.staggered.study", "What is holding prompts back worth?", True),

@@ -17,8 +17,8 @@ from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, Telemetry, TraceTimes, simulate
 from lbopt.statistics import over_seeds
-from lbopt.studies.reproduction.cell import measured
-from lbopt.studies.reproduction.drawn import draw
+from tools.studies.reproduction.cell import measured
+from tools.studies.reproduction.drawn import draw
 
 FILES = {"BurstGPT": "burstgpt_8000.json", "Azure conversation": "azure_llm_2023_conv.csv"}
 SEEDS = 5

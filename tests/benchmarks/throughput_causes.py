@@ -27,11 +27,11 @@ from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, Telemetry, TraceTimes, make_detail, simulate
 from lbopt.statistics import over_seeds
 from lbopt.studies.printed import printed_number, within
-from lbopt.studies.reproduction.balance_route import BR_H, RULES
-from lbopt.studies.reproduction.cell import LEARNT, measured
-from lbopt.studies.reproduction.drawn import draw
-from lbopt.studies.reproduction.place import BALANCED_SECONDS, PUBLISHED_LENGTHS, TABLE, B
 from lbopt.studies.verdict import interval_of, verdict
+from tools.studies.reproduction.balance_route import BR_H, RULES
+from tools.studies.reproduction.cell import LEARNT, measured
+from tools.studies.reproduction.drawn import draw
+from tools.studies.reproduction.place import BALANCED_SECONDS, PUBLISHED_LENGTHS, TABLE, B
 
 STEP = BALANCED_SECONDS
 NANOSECONDS = 100.0

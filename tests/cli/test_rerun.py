@@ -28,7 +28,6 @@ SMALL = {
     "--layers 1 -o out",
     "placement": "study placement -R 4 -k uniform --worlds 1 --clusters 1 --layers 1 --requests 20 --draws 10 "
     "--experts 16 --top-k 2 -o out",
-    "reproduction": "study reproduction dilution -n 500 --seeds 1 -o out",
     "cost": "cost --mean-load 85000 --imbalance 200000 --workers 8 --running 35 --what-if workers=16 "
     "--draws 100 -o out",
     "check": "check lemma-1-printed --seed 1 -o out",

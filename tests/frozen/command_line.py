@@ -42,7 +42,6 @@ WRONG_INPUT = {
     "study export": "study export missing.sqlite",
     "study placement": "study placement -R 7",
     "study locality": "study locality nonsense",
-    "study reproduction": "study reproduction nonsense",
     "study scaling": "study scaling --p 0",
     "study stale": "study stale --sight dim",
     "study staggered": "study staggered nonsense",

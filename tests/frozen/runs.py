@@ -109,7 +109,6 @@ RUNS: dict[str, tuple[str, ...]] = {
         "study export s.sqlite",
     ),
     "study scaling": ("study scaling -G 2 -G 3 -B 2 -B 4 --p 0.4 --s-max 4 -p fcfs -p bf-io-replete --seed 1 -o out",),
-    "study reproduction": ("study reproduction dilution kv-spread energy -n 600 --seeds 2 -o out",),
     "study locality": (
         "study locality --prompts 120 --seconds 6 --warm-up 2 --layers 2 --rates 20 --seeds 2 --workload task "
         "signatures band clusters -o out",

@@ -37,7 +37,6 @@ PICTURES = {
     "latency": (),
     "ahead": ("device",),
     "split": (),
-    "needs": (),
 }
 
 

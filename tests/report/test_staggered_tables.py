@@ -12,24 +12,23 @@ from lbopt.report import staggered_tables as room
 from lbopt.report.staggered_pivot import short
 from lbopt.report.staggered_questions import NO_ANSWER, SHOWN, answered, other_tables, question_tables
 from lbopt.report.staggered_tables import OWN as TABLES
-from lbopt.report.staggered_tables import PLAIN, STEPS, nearest_pairs, staggered_tables
+from lbopt.report.staggered_tables import STEPS, staggered_tables
 from lbopt.studies.staggered import (
     CONTENDERS,
     IMMEDIATE,
     LATE,
-    PLACES,
     Rows,
     StaggeredConfig,
     StaggeredOutcome,
     questions,
 )
-from lbopt.studies.staggered.items import fleet, law, load, needs, split
+from lbopt.studies.staggered.items import fleet, law, load, split
 from lbopt.studies.staggered.places import AHEAD
 from lbopt.studies.verdict import VERDICTS
 from lbopt.table import Table
 
 #: Tables of an item's own, over all places.
-OWN = {"law": 2, "load": 6, "fleet": 2, "limit": 3, "latency": 3, "ahead": 12, "split": 3, "needs": 1}
+OWN = {"law": 2, "load": 6, "fleet": 2, "limit": 3, "latency": 3, "ahead": 12, "split": 3}
 
 
 def by_title(tables: list[Table], start: str) -> Table:
@@ -75,7 +74,6 @@ SUBJECTS = {
     "latency": (),
     "ahead": ("ahead, short-3k", "ahead, short-5k", "ahead, long-16k"),
     "split": (),
-    "needs": (),
 }
 
 
@@ -93,7 +91,6 @@ def test_places_that_were_not_asked_are_not_shown() -> None:
     for table in tables:
         text = " ".join([table.title, *(cell for row in table.rows for cell in row)])
         assert "short-3k" not in text and "long-16k" not in text, table.title
-    assert by_title(tables, "What Table 1").headers[-2:] == ("5k rate", "5k used")
 
 
 def test_nothing_ended_shows_nothing() -> None:
@@ -277,62 +274,6 @@ def test_steps_are_of_ways_that_are_run() -> None:
     assert {binding for binding, _ in known} <= set(split.BINDINGS)
     assert {allocation for _, allocation in known} <= set(split.ALLOCATIONS)
     assert not any(binding == "on arrival" and allocation.startswith("pbaa") for binding, allocation in known)
-
-
-def needs_rows(fixed: float, factor: float, **more: Any) -> list[tuple[dict[str, Any], dict[str, float | None]]]:
-    """A configuration in which jsq and pooled give the printed numbers, but one of them `factor` times as high."""
-    found = []
-    for place in needs.PRINTED_PLACES:
-        printed = PLACES[place].printed
-        assert printed is not None
-        keys = dict(zip(("reading", "law", "fixed", "spread", "instances"), PLAIN, strict=True)) | {"fixed": fixed}
-        keys |= {"place": place} | more
-        off = {"rate": float(printed.rate_off), "utilisation": printed.utilisation_off}
-        on = {"rate": float(printed.rate_on), "utilisation": printed.utilisation_on * factor}
-        found += [(keys | {"contender": "jsq"}, off), (keys | {"contender": "pooled"}, on)]
-        found += [(keys | {"contender": "random"}, {"rate": 10.0, "utilisation": 0.5})]
-        found += [(keys | {"contender": "staggered"}, {"rate": None})]
-    return found
-
-
-def test_the_nearest_pair_is_found_and_configurations_are_ranked() -> None:
-    outcome = outcome_of("needs", needs_rows(0.0, 1.3) + needs_rows(0.4, 0.9) + needs_rows(0.45, 1.2, law="mean"))
-    ranked = nearest_pairs(outcome)
-    assert [(pair.configuration[2], pair.baseline, pair.rule) for pair in ranked] == [
-        (0.4, "jsq", "pooled"),
-        (0.45, "jsq", "pooled"),
-        (0.0, "jsq", "pooled"),
-    ]
-    assert [pair.off_by for pair in ranked] == pytest.approx([0.1, 0.2, 0.3])
-    (table,) = TABLES["needs"](outcome)
-    assert table.rows[0] == ("", "printed", *[""] * 6, "57 → 70", "52 → 89", "70 → 79", "53 → 88")
-    assert table.rows[1][:10] == (*("1", "fullest", "0.40 s", "1", "3", "jsq", "pooled", "10 %", "57 → 70", "52 → 80"),)
-    assert table.rows[2][1] == "mean"
-    assert "The best 3 of 3" in table.caption
-
-
-def test_the_plain_reading_stands_wherever_it_ranks() -> None:
-    better = [row for N in range(4, 16) for row in needs_rows(0.4, 1.01, instances=N)]
-    (table,) = TABLES["needs"](outcome_of("needs", needs_rows(0.0, 1.5) + better))
-    assert [row[0] for row in table.rows] == ["", *map(str, range(1, 11)), "13"]
-    assert table.rows[-1][2:5] == ("0.00 s", "1", "3")
-    (table,) = TABLES["needs"](outcome_of("needs", needs_rows(0.0, 1.5, reading="instance, cluster")))
-    assert table.rows[-1][1] == "fullest, instance, cluster"
-
-
-def test_a_configuration_whose_limit_nobody_keeps_is_left_out() -> None:
-    keys = dict(zip(("reading", "law", "fixed", "spread", "instances"), PLAIN, strict=True))
-    outcome = outcome_of(
-        "needs",
-        [
-            (keys | {"place": place, "contender": one}, {"rate": None})
-            for place in needs.PRINTED_PLACES
-            for one in needs.CONTENDERS
-        ],
-    )
-    assert nearest_pairs(outcome) == []
-    (table,) = TABLES["needs"](outcome)
-    assert len(table.rows) == 1
 
 
 def test_statements_by_rule_and_baseline() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lbopt.studies.staggered import CONTENDERS, ITEMS, LATE, STAGGERED, Rows, StaggeredConfig, StaggeredOutcome
-from lbopt.studies.staggered.items import ahead, fleet, law, needs, split
+from lbopt.studies.staggered.items import ahead, fleet, law, split
 from lbopt.studies.staggered.places import AHEAD, LOADS
 
 SERVED = (
@@ -44,15 +44,12 @@ def keys_of(item: str, part: dict[str, Any]) -> list[dict[str, Any]]:
             for binding, allocation in product(split.BINDINGS, split.ALLOCATIONS)
             if binding != "on arrival" or not allocation.startswith("pbaa")
         ]
-    if item == "ahead":
-        waiting = ahead.WAITING if part["latency"] else ("pooled", *STAGGERED)
-        return [
-            {"fleet": part["fleet"], "latency": part["latency"], "load": load, "contender": contender}
-            for load, contender in product(LOADS, (*ahead.BASELINES, *waiting, *AHEAD))
-        ]
-    assert item == "needs", item
-    of_part = {key: part[key] for key in ("reading", "law", "fixed", "spread", "place", "instances")}
-    return [of_part | {"contender": contender} for contender in needs.CONTENDERS]
+    assert item == "ahead", item
+    waiting = ahead.WAITING if part["latency"] else ("pooled", *STAGGERED)
+    return [
+        {"fleet": part["fleet"], "latency": part["latency"], "load": load, "contender": contender}
+        for load, contender in product(LOADS, (*ahead.BASELINES, *waiting, *AHEAD))
+    ]
 
 
 def rows_of(item: str, config: StaggeredConfig, seed: int) -> Rows:
@@ -73,7 +70,7 @@ def rows_of(item: str, config: StaggeredConfig, seed: int) -> Rows:
 
 
 #: Items whose rows can be made up here.
-KNOWN = ("law", "load", "fleet", "limit", "latency", "ahead", "split", "needs")
+KNOWN = ("law", "load", "fleet", "limit", "latency", "ahead", "split")
 
 
 def made_up(*items: str, seeds: int = 3, **settings: Any) -> StaggeredOutcome:

@@ -9,21 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbopt.studies import locality, staggered
-from lbopt.studies.printed import (
-    Printed,
-    Tolerance,
-    every_digit,
-    printed_number,
-    printed_range,
-    same_digits,
-    same_side,
-    within,
-    within_effect,
-    within_odds,
-    within_points,
-)
-from lbopt.studies.reproduction import ITEMS, ReproductionConfig
-from lbopt.studies.reproduction.study import QUESTIONS
+from lbopt.studies.printed import Printed, Tolerance, printed_number, printed_range, within, within_odds, within_points
+from tools.studies.reproduction import ITEMS, ReproductionConfig
+from tools.studies.reproduction.study import QUESTIONS
+from tools.studies.reproduction.tolerances import every_digit, same_digits, same_side, within_effect
 
 
 def all_printed() -> list[tuple[str, Printed]]:

@@ -20,7 +20,7 @@ import lbopt
 from lbopt.exceptions import InputError
 from lbopt.prefill import PassTime
 from lbopt.studies.staggered import ITEMS, LATE, PLACES, Rows, StaggeredConfig, questions
-from lbopt.studies.staggered.items import law, needs
+from lbopt.studies.staggered.items import law
 from lbopt.studies.staggered.places import AHEAD, JUDGED, SEEDS, TUNED, TUNING_SEED, UNITS, most_rate, prompts
 from lbopt.studies.staggered.rows import averaged
 from lbopt.studies.staggered.trial import NEAR, STEP, highest_rate
@@ -76,7 +76,6 @@ def test_tasks_follow_what_was_asked() -> None:
             given = task.parameters
             assert (given["place"], given["instances"], given["requests"]) == ("short-5k", 5, 600)
     assert config.tasks("fleet") == []  # which is asked of the shortest chunk alone
-    assert {task.parameters["place"] for task in config.tasks("needs")} == {"short-5k"}
 
 
 def test_readings_of_when_a_batch_is_sent() -> None:
@@ -265,34 +264,6 @@ def test_runs_keep_the_exact_law() -> None:
     assert len(known) == 3 * len(law.LOADS)
     for wait, expected in known:
         assert wait == pytest.approx(expected, rel=0.08)  # at 0.05 requests a pass few wait at all
-
-
-def test_the_line_through_the_table() -> None:
-    """94.3 ms and 0.0801 ms a token in the plain reading; others scale it by what a chunk or a rate is shared by."""
-    base, slope = needs.line("unit, instance")
-    assert (base, slope) == (pytest.approx(0.0943, abs=5e-5), pytest.approx(80.1e-6, abs=5e-8))
-    # tokens of a unit and cycles by hand: utilisation * chunk, and 8 units * tokens / (rate * 1000)
-    x = np.array([0.5183 * 3072, 0.887 * 3072, 0.53 * 5120, 0.88 * 5120])
-    y = 8 * x / (np.array([57, 70, 70, 79]) * 1000)
-    by_hand = ((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum()
-    assert slope == pytest.approx(by_hand)
-    assert base == pytest.approx(y.mean() - by_hand * x.mean())
-    assert np.abs(base + slope * x - y).max() < 1.7e-3
-    assert needs.line("unit, cluster") == (pytest.approx(3 * base), pytest.approx(3 * slope))
-    assert needs.line("instance, instance") == (pytest.approx(base / 8), pytest.approx(slope))
-    assert needs.line("instance, cluster") == (pytest.approx(3 * base / 8), pytest.approx(3 * slope))
-
-
-@pytest.mark.parametrize("tokens", [1, 1500, 3072])
-def test_both_laws_of_a_pass_agree_where_units_are_alike(tokens: int) -> None:
-    fullest, mean = (needs.pass_time("unit, instance", name) for name in needs.LAWS)
-    assert fullest.seconds(tokens, tokens, tokens) == pytest.approx(mean.seconds(tokens, tokens, tokens))
-    assert fullest.seconds(tokens, tokens, tokens / 2) > mean.seconds(tokens, tokens, tokens / 2)
-
-
-def test_a_chunk_of_an_instance_is_shared_by_its_units() -> None:
-    assert needs.read_place("short-3k", "instance, cluster").chunk == 3072 // 8
-    assert needs.read_place("short-3k", "unit, cluster").chunk == 3072
 
 
 def test_late_rules_are_none_of_the_baselines() -> None:

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from lbopt.studies.printed import Printed, printed_number, printed_range, within, within_odds, within_points
-from lbopt.studies.staggered.items import ahead, decode, law, load
+from lbopt.studies.staggered.items import ahead, law, load
 from lbopt.studies.staggered.places import AHEAD, HELD_BACK, IMMEDIATE, LATENCIES, LOADS, PLACES, TableRow
 from lbopt.studies.staggered.rows import Key, Rows
 
@@ -58,13 +58,16 @@ TTFT, TABLE_1 = "evaluation, time to first token", "Table 1"
 
 #: The fleet of the published example of the waiting law, and how near a law has to come.
 N, EXACT = 10, 0.02
+#: Return the questions on items that are elsewhere.
+ELSEWHERE: list[Callable[[], Iterator[Question]]] = []
 _LAW = "a formula without a fit, and 10,000 prompts an instance: a limit law may miss it by what its limit leaves out"
 
 
 def questions(sending: str = "printed") -> list[Question]:
     """Return everything that is asked; `sending` is the reading of when a batch is sent, a name from `HELD_BACK`."""
     rules = HELD_BACK[sending]
-    return [*_waits(), *_first_tokens(rules), *_table_one(rules), *_tails(rules), *_decode(), *_with_latency()]
+    own = [*_waits(), *_first_tokens(rules), *_table_one(rules), *_tails(rules), *_with_latency()]
+    return own + [question for more in ELSEWHERE for question in more()]
 
 
 def _value(quantity: str, **keys: Key) -> Figure:
@@ -186,29 +189,6 @@ def _table_rows(place: str, printed: TableRow, rules: Sequence[str]) -> Iterator
         points = _of(lambda ours, other: 100 * (ours - other), at(rule, "utilisation"), at(base, "utilisation"))
         yield Question("limit", f"{place}: requests/s, gain", served, rule, base, gain)
         yield Question("limit", f"{place}: chunk utilisation, gain", filled, rule, base, points)
-
-
-def _decode() -> Iterator[Question]:
-    """Figures 7 and 8: the band of KV over units is a cut of 55.6 %, its caption says 40."""
-
-    def change(quantity: str, arrivals: str, base: str) -> Figure:
-        return _change(quantity, base, arrivals=arrivals, contender=decode.THEIRS)
-
-    spread = printed_range(-55.6, -40.0, source=SOURCE, place="figure 7", text="−55.6, −40", unit="%")
-    faster = printed_number(15.0, within(), source=SOURCE, place="figure 8", text="+15", unit="%")
-    for arrivals in decode.ARRIVALS:
-        for base in decode.BASELINES:
-            what = f"requests {arrivals}: deviation of KV over units"
-            yield Question(
-                *("decode", what, spread, decode.THEIRS, base),
-                change("sd_tokens", arrivals, base),
-            )
-            for fixed in decode.FIXED:
-                what = f"requests {arrivals}: throughput, t0 = {fixed} ms"
-                yield Question(
-                    *("decode", what, faster, decode.THEIRS, base),
-                    change(f"throughput_{fixed:02d}", arrivals, base),
-                )
 
 
 def _with_latency() -> Iterator[Question]:

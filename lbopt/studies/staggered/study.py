@@ -18,20 +18,8 @@ from lbopt.statistics import MeanOverSeeds, over_seeds
 from lbopt.studies.configuration import Configuration, Option
 from lbopt.studies.grid import empty
 from lbopt.studies.running import RunTasks, of_tasks
-from lbopt.studies.staggered.items import (
-    adapting,
-    ahead,
-    cache,
-    decode,
-    faults,
-    fleet,
-    latency,
-    law,
-    load,
-    needs,
-    watchdog,
-)
-from lbopt.studies.staggered.places import AHEAD, CLASSES, HELD_BACK, IMMEDIATE, LATENCIES, PLACES, UNITS
+from lbopt.studies.staggered.items import ahead, fleet, latency, law, load
+from lbopt.studies.staggered.places import AHEAD, CLASSES, HELD_BACK, IMMEDIATE, LATENCIES, PLACES
 from lbopt.studies.staggered.questions import Figure, Question, questions
 from lbopt.studies.staggered.rows import Averaged, Rows, averaged
 from lbopt.studies.study import Outcome, Study
@@ -39,18 +27,16 @@ from lbopt.studies.verdict import Judged
 
 Part = dict[str, Any]
 #: Items that go through fleets or laws of a pass run so many times fewer requests of an instance.
-_LESS = 4
-#: Entries of a table of hits, one for each request and unit of the fleet.
-_MOST_HITS = 2**24
+FEWER = 4
 
 
-def _parts(axes: Mapping[str, Iterable[Any]], **alike: Any) -> list[Part]:
+def parts_of(axes: Mapping[str, Iterable[Any]], **alike: Any) -> list[Part]:
     """Return a part for every combination of the axes, the first of which varies slowest."""
     return [dict(zip(axes, values, strict=True)) | alike for values in product(*axes.values())]
 
 
 def _law(config: StaggeredConfig) -> list[Part]:
-    return _parts({"instances": law.FLEETS}, requests=config.waits)
+    return parts_of({"instances": law.FLEETS}, requests=config.waits)
 
 
 def _in_reading(config: StaggeredConfig, parts: list[Part]) -> list[Part]:
@@ -61,17 +47,17 @@ def _in_reading(config: StaggeredConfig, parts: list[Part]) -> list[Part]:
 
 def _load(config: StaggeredConfig) -> list[Part]:
     axes = {"place": config.places, "against": IMMEDIATE}
-    return _in_reading(config, _parts(axes, **config.size, loads=list(load.LOADS)))
+    return _in_reading(config, parts_of(axes, **config.size, loads=list(load.LOADS)))
 
 
 def _fleet(config: StaggeredConfig) -> list[Part]:
     shortest = [place for place in config.places if place.startswith("short-3k")]
     axes = {"place": shortest, "against": IMMEDIATE, "instances": fleet.FLEETS}
-    return _in_reading(config, _parts(axes, requests=config.requests // _LESS))
+    return _in_reading(config, parts_of(axes, requests=config.requests // FEWER))
 
 
 def _limit(config: StaggeredConfig) -> list[Part]:
-    return _parts({"place": config.places, "contender": config.contenders}, **config.size)
+    return parts_of({"place": config.places, "contender": config.contenders}, **config.size)
 
 
 def _latency(config: StaggeredConfig) -> list[Part]:
@@ -80,54 +66,15 @@ def _latency(config: StaggeredConfig) -> list[Part]:
 
 def _ahead(config: StaggeredConfig) -> list[Part]:
     fleets = [name for name in CLASSES if name in config.places or name not in PLACES]
-    requests = max(config.requests // _LESS, ahead.FEWEST_REQUESTS)
-    return _parts({"fleet": fleets, "latency": LATENCIES}, requests=requests)
+    requests = max(config.requests // FEWER, ahead.FEWEST_REQUESTS)
+    return parts_of({"fleet": fleets, "latency": LATENCIES}, requests=requests)
 
 
 def _split(config: StaggeredConfig) -> list[Part]:
-    return _parts({"place": config.places}, **config.size)
+    return parts_of({"place": config.places}, **config.size)
 
 
-def _needs(config: StaggeredConfig) -> list[Part]:
-    plain: Part = {"reading": "unit, instance", "law": "fullest", "fixed": 0.0, "spread": 1.0, "instances": 3}
-    varied = [plain | {"reading": reading} for reading in needs.READINGS]
-    varied += [
-        plain | {"law": "mean"} | one
-        for one in _parts({"fixed": needs.FIXED, "spread": needs.SPREADS, "instances": needs.FLEETS})
-    ]
-    varied += [plain | {"law": "mean", "fixed": fixed, "instances": needs.LARGE_FLEET} for fixed in needs.FIXED[1:]]
-    varied += [plain | one for one in _parts({"fixed": needs.FIXED[1:], "instances": needs.FLEETS})]
-    places = [place for place in needs.PRINTED_PLACES if place in config.places]
-    return [{**one, "place": place, "requests": config.requests // _LESS} for one in varied for place in places]
-
-
-def _adapting(config: StaggeredConfig) -> list[Part]:
-    places = [place for place in config.places if place == "short-3k"]
-    changes = [name for name, change in adapting.CHANGES.items() if config.instances > max(change.less)]
-    return [{"change": name, "place": place, **config.size} for place in places for name in changes]
-
-
-def _watchdog(config: StaggeredConfig) -> list[Part]:
-    requests = min(config.requests * config.instances, watchdog.REQUESTS)
-    return _parts({"faults": watchdog.FAULTS}, instances=config.instances, requests=requests)
-
-
-def _decode(config: StaggeredConfig) -> list[Part]:
-    # exact programs make these runs the dearest ones
-    return _parts({"arrivals": decode.ARRIVALS}, requests=max(4 * config.requests // 5, decode.FEWEST_REQUESTS))
-
-
-def _cache(config: StaggeredConfig) -> list[Part]:
-    requests = min(config.requests, _MOST_HITS // (config.instances**2 * UNITS))
-    return _parts({"place": config.places, "shared": cache.SHARED}, **config.size | {"requests": requests})
-
-
-def _faults(config: StaggeredConfig) -> list[Part]:
-    requests = min(config.requests, faults.MOST_REQUESTS)
-    return _parts({"place": config.places, "faults": faults.FAULTS}, **config.size | {"requests": requests})
-
-
-#: The parts of every item, by the name of its module.
+#: The parts of every item, by its name.
 ITEMS: dict[str, Callable[[StaggeredConfig], list[Part]]] = {
     "law": _law,
     "load": _load,
@@ -136,13 +83,10 @@ ITEMS: dict[str, Callable[[StaggeredConfig], list[Part]]] = {
     "latency": _latency,
     "ahead": _ahead,
     "split": _split,
-    "needs": _needs,
-    "adapting": _adapting,
-    "watchdog": _watchdog,
-    "decode": _decode,
-    "cache": _cache,
-    "faults": _faults,
 }
+#: Where the module of an item is, and the packages of those that are elsewhere.
+_PACKAGE = "lbopt.studies.staggered.items"
+PACKAGE_OF: dict[str, str] = {}
 
 
 def _is_item(name: str) -> None:
@@ -163,7 +107,7 @@ class StaggeredConfig(Configuration):
     items: Annotated[
         tuple[str, ...],
         Option(
-            "law, load, fleet, limit, latency, ahead, split, needs, adapting, watchdog, decode, cache, faults.",
+            "law, load, fleet, limit, latency, ahead, split.",
             argument=True,
             shown="all",
             each=_is_item,
@@ -223,7 +167,7 @@ class StaggeredConfig(Configuration):
 
     def tasks(self, item: str) -> list[Task]:
         """Return the tasks of an item, seed by seed."""
-        function, version = f"lbopt.studies.staggered.items.{item}:measure", {"version": lbopt.__version__}
+        function, version = f"{PACKAGE_OF.get(item, _PACKAGE)}.{item}:measure", {"version": lbopt.__version__}
         return [Task(function, part | version, seed) for seed in self.all_seeds for part in ITEMS[item](self)]
 
 
@@ -280,9 +224,9 @@ def run_staggered(config: StaggeredConfig, run: RunTasks) -> StaggeredOutcome:
 
 HELP = """Compare what SBS printed of staggered prefill with simulated instances, with each of four immediate baselines.
 
-With --out, writes claims.csv, a CSV an item, pictures (png, svg) and run.json. Takes about 14 minutes a
-seed on one core, half of it for item needs: an hour in full with `--engine joblib:jobs=2`, and half a
-minute with `law load fleet limit split --seeds 2 --requests 1000 --waits 20000`.
+With --out, writes claims.csv, a CSV an item, pictures (png, svg) and run.json. Takes about 7 minutes
+a seed on one core: 40 minutes in full with `--engine joblib:jobs=2`, and half a minute with
+`law load fleet limit split --seeds 2 --requests 1000 --waits 20000`.
 
 Example: `lbopt study staggered load limit --place short-3k --seeds 3 --requests 2000 --out my-staggered`
 """

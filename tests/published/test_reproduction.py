@@ -18,7 +18,7 @@ from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.runner import Task
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate
-from lbopt.studies.reproduction import (
+from tools.studies.reproduction import (
     ITEMS,
     ReproductionConfig,
     balance_route,
@@ -29,11 +29,11 @@ from lbopt.studies.reproduction import (
     run_reproduction,
     scaling,
 )
-from lbopt.studies.reproduction.dilution import BY_STEPS, diluted, gain, implied_barrier, published_barrier
-from lbopt.studies.reproduction.drawn import draw, longest_filter, pool_of
-from lbopt.studies.reproduction.place import PUBLISHED_LENGTHS, of_published_means, of_trace
-from lbopt.studies.reproduction.question import Cell, published_number
-from lbopt.studies.reproduction.study import QUESTIONS
+from tools.studies.reproduction.dilution import BY_STEPS, diluted, gain, implied_barrier, published_barrier
+from tools.studies.reproduction.drawn import draw, longest_filter, pool_of
+from tools.studies.reproduction.place import PUBLISHED_LENGTHS, of_published_means, of_trace
+from tools.studies.reproduction.question import Cell, published_number
+from tools.studies.reproduction.study import QUESTIONS
 
 QUICK = {"requests": 600, "seeds": 2, "seed": 3}
 LENGTHS = {"prompt_mean": 1000.0, "output_mean": 1500.0, "sigma": 0.8}
@@ -345,7 +345,7 @@ def test_the_readings_of_the_power_law(table_1):
 @pytest.mark.jit
 def test_mfu_saturates_at_400_watts_a_worker(shared_dir):
     task = Task(
-        "lbopt.studies.reproduction.energy:measure",
+        "tools.studies.reproduction.energy:measure",
         {
             "trace": str(shared_dir / "data" / "burstgpt_8000.json"),
             "content": "",

@@ -23,11 +23,12 @@ from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.runner import Task
 from lbopt.simulator import SimulationSetting, simulate
-from lbopt.studies.printed import every_digit, same_digits, same_side, within
-from lbopt.studies.reproduction import reasons
-from lbopt.studies.reproduction.config import DEFAULT_REQUESTS, ReproductionConfig
-from lbopt.studies.reproduction.drawn import pool_of
-from lbopt.studies.reproduction.question import Question, asked, published_number
+from lbopt.studies.printed import within
+from tools.studies.reproduction import reasons
+from tools.studies.reproduction.config import DEFAULT_REQUESTS, ReproductionConfig
+from tools.studies.reproduction.drawn import pool_of
+from tools.studies.reproduction.question import Question, asked, published_number
+from tools.studies.reproduction.tolerances import every_digit, same_digits, same_side
 
 TABLE = "bf-io-table-1"
 FIRST_SEED = 42

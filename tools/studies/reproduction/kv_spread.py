@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from lbopt.hardware.published import published_table
-from lbopt.studies.printed import within, within_effect
-from lbopt.studies.reproduction import reasons
-from lbopt.studies.reproduction.config import ReproductionConfig
-from lbopt.studies.reproduction.question import Cell, Question, asked
+from lbopt.studies.printed import within
+from tools.studies.reproduction import reasons
+from tools.studies.reproduction.config import ReproductionConfig
+from tools.studies.reproduction.question import Cell, Question, asked
+from tools.studies.reproduction.tolerances import within_effect
 
 TABLE = "staggered-batch-decode"
 G, BATCH = 32, 35

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from lbopt.instances import families
 from lbopt.studies.configuration import Configuration, Option
-from lbopt.studies.reproduction.drawn import pool_of
+from tools.studies.reproduction.drawn import pool_of
 
 #: The reproductions, and how many requests each runs on 8 workers where the user does not say; energy: in all.
 DEFAULT_REQUESTS = {

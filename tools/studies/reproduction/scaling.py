@@ -11,10 +11,10 @@ from typing import Any
 
 from lbopt.hardware.published import published_table
 from lbopt.studies.printed import within
-from lbopt.studies.reproduction import dilution, reasons
-from lbopt.studies.reproduction.config import ReproductionConfig
-from lbopt.studies.reproduction.dilution import BY_STEPS, LOAD, B, cell, gain
-from lbopt.studies.reproduction.question import Question, asked, published_number
+from tools.studies.reproduction import dilution, reasons
+from tools.studies.reproduction.config import ReproductionConfig
+from tools.studies.reproduction.dilution import BY_STEPS, LOAD, B, cell, gain
+from tools.studies.reproduction.question import Question, asked, published_number
 
 TABLE = "ep-barrier-scaling"
 OVERHEAD = 0.5

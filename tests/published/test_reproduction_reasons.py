@@ -6,11 +6,11 @@ import dataclasses
 import json
 
 import pytest
-from studies.reproduction_answers import FIGURES
+from published.reproduction_answers import FIGURES
 
-from lbopt.studies.reproduction import ITEMS, ReproductionConfig, Row, balance_route, reasons
-from lbopt.studies.reproduction.drawn import pool_of
-from lbopt.studies.reproduction.study import QUESTIONS
+from tools.studies.reproduction import ITEMS, ReproductionConfig, Row, balance_route, reasons
+from tools.studies.reproduction.drawn import pool_of
+from tools.studies.reproduction.study import QUESTIONS
 
 QUICK = {"requests": 600, "seeds": 2, "seed": 3}
 

@@ -28,11 +28,12 @@ from typing import Any
 import numpy as np
 
 from lbopt.hardware.published import published_table
-from lbopt.studies.printed import within, within_effect, within_points
-from lbopt.studies.reproduction import reasons
-from lbopt.studies.reproduction.config import ReproductionConfig
-from lbopt.studies.reproduction.drawn import pool_of
-from lbopt.studies.reproduction.question import Cell, Question, Row, asked, published_number
+from lbopt.studies.printed import within, within_points
+from tools.studies.reproduction import reasons
+from tools.studies.reproduction.config import ReproductionConfig
+from tools.studies.reproduction.drawn import pool_of
+from tools.studies.reproduction.question import Cell, Question, Row, asked, published_number
+from tools.studies.reproduction.tolerances import within_effect
 
 B = 72
 LOAD = 0.7

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbopt.prefill import PassTime, PrefillRequests, PrefillRun, PrefillSetting, Simulation
-from lbopt.studies.staggered.items.adapting import NEAR, intervals, settling, straight_passes
+from tools.studies.staggered.adapting import NEAR, intervals, settling, straight_passes
 
 
 @pytest.mark.parametrize("topology", [(), ((3.0, 1), (9.0, 3), (14.0, 2))])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from lbopt.model import Trace
-from lbopt.studies.reproduction.question import Row
+from tools.studies.reproduction.question import Row
 
 Figures = Mapping[str, float]
 

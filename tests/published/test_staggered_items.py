@@ -14,10 +14,10 @@ from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.prefill import PassTime
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate
-from lbopt.studies.reproduction.cell import measured
 from lbopt.studies.staggered import ITEMS, Rows, StaggeredConfig, questions
-from lbopt.studies.staggered.items import adapting, cache, decode, watchdog
 from lbopt.studies.staggered.places import PLACES, UNITS, most_rate
+from tools.studies.reproduction.cell import measured
+from tools.studies.staggered import adapting, cache, decode, watchdog
 
 OURS = ("adapting", "watchdog", "decode", "cache")
 
@@ -30,7 +30,7 @@ def by_keys(rows, *names):
 @pytest.mark.parametrize("item", OURS)
 def test_every_part_can_be_asked(item, instances):
     """The parts of a question are arguments of the function that answers it."""
-    module, name = f"lbopt.studies.staggered.items.{item}", "measure"
+    module, name = f"tools.studies.staggered.{item}", "measure"
     signature = inspect.signature(getattr(importlib.import_module(module), name))
     tasks = StaggeredConfig(items=(item,), instances=instances, seeds=1).tasks(item)
     assert len({task.key for task in tasks}) == len(tasks) > 0

@@ -20,10 +20,10 @@ from lbopt.hardware import make_step_time
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.simulator import Run, SimulationSetting, TraceTimes, simulate
-from lbopt.studies.reproduction.cell import measured
-from lbopt.studies.reproduction.drawn import draw
-from lbopt.studies.reproduction.kv_spread import BATCH, FIXED_MILLISECONDS, LENGTHS, SECONDS_PER_TOKEN, B, G
 from lbopt.studies.staggered.rows import Key, Row
+from tools.studies.reproduction.cell import measured
+from tools.studies.reproduction.drawn import draw
+from tools.studies.reproduction.kv_spread import BATCH, FIXED_MILLISECONDS, LENGTHS, SECONDS_PER_TOKEN, B, G
 
 #: Requests that come together on average: at the printed rate of 70 a second, those of a pass of 0.31 s.
 HANDED_OVER = 22

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.studies.reproduction.config import ReproductionConfig
-from lbopt.studies.reproduction.drawn import pool_of
-from lbopt.studies.reproduction.question import Cell, published_number
+from tools.studies.reproduction.config import ReproductionConfig
+from tools.studies.reproduction.drawn import pool_of
+from tools.studies.reproduction.question import Cell, published_number
 
 TABLE = "balance-route"
 B = 72

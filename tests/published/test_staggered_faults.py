@@ -2,7 +2,7 @@
 
 import pytest
 
-from lbopt.studies.staggered.items import faults
+from tools.studies.staggered import faults
 
 
 @pytest.mark.parametrize("kind", ["one batch in fifty lost", "crash, noticed after 1 s"])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from lbopt.studies.reproduction import balance_route, dilution, energy, kv_spread, scaling
-from lbopt.studies.reproduction.config import ReproductionConfig
-from lbopt.studies.reproduction.question import Question, Row
 from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.study import Outcome, Study
+from tools.studies.reproduction import balance_route, dilution, energy, kv_spread, scaling
+from tools.studies.reproduction.config import ReproductionConfig
+from tools.studies.reproduction.question import Question, Row
 
 
 @dataclass(slots=True, repr=False)
@@ -55,7 +55,7 @@ HELP = """Compare published tables of routers with runs of the same rules: do th
 With --out, writes reproduction.csv, dilution.png, dilution.svg and run.json. Takes half a minute with
 `-n 2000 --seeds 2`, and 5 to 10 minutes in full with `--engine joblib:jobs=2`.
 
-Example: `lbopt study reproduction dilution scaling -n 2000 --seeds 2 --out my-reproduction`
+Example: `python -m tools.studies study reproduction dilution scaling -n 2000 --seeds 2 --out my-reproduction`
 """
 
 STUDY = Study(name="reproduction", config=ReproductionConfig, help=HELP, run=run_reproduction)

@@ -12,12 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from lbopt.model import Trace
-from lbopt.studies.printed import Tolerance, same_side, within, within_effect
-from lbopt.studies.reproduction import reasons
-from lbopt.studies.reproduction.config import ReproductionConfig
-from lbopt.studies.reproduction.drawn import draw, longest_filter, pool_of
-from lbopt.studies.reproduction.place import NANOSECONDS, B, Place, of_published_means, of_trace
-from lbopt.studies.reproduction.question import Question, Row, asked
+from lbopt.studies.printed import Tolerance, within
+from tools.studies.reproduction import reasons
+from tools.studies.reproduction.config import ReproductionConfig
+from tools.studies.reproduction.drawn import draw, longest_filter, pool_of
+from tools.studies.reproduction.place import NANOSECONDS, B, Place, of_published_means, of_trace
+from tools.studies.reproduction.question import Question, Row, asked
+from tools.studies.reproduction.tolerances import same_side, within_effect
 
 SAME_ORDER = same_side(1.0, "same order")
 SENSITIVITY = (20.0, 200.0)

@@ -12,7 +12,7 @@ from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, Run, SimulationSetting, TraceTimes, simulate
 from lbopt.simulator.metrics import Window
-from lbopt.studies.reproduction.drawn import draw
+from tools.studies.reproduction.drawn import draw
 
 #: Share of the requests that appear before anything is measured: the fleet starts empty.
 WARM = 0.25

@@ -17,7 +17,7 @@ from lbopt.statistics import Interval, MeanOverSeeds, over_seeds
 from lbopt.studies.printed import Printed, Tolerance, printed_number
 from lbopt.studies.verdict import interval_of, verdict
 
-MEASURE = "lbopt.studies.reproduction.cell:measure"
+MEASURE = "tools.studies.reproduction.cell:measure"
 
 
 class Measured(Protocol):

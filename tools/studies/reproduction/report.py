@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 
 from lbopt.report.figures import COLOURS, line_style, new_figure
 from lbopt.report.study_report import StudyReport
-from lbopt.studies.printed import every_digit
-from lbopt.studies.reproduction import ITEMS, ReproductionOutcome, Row
-from lbopt.studies.reproduction.dilution import COLUMNS, LOAD, diluted, published_barrier
 from lbopt.studies.verdict import VERDICTS, VERDICTS_SAID
 from lbopt.table import Table
+from tools.studies.reproduction import ITEMS, ReproductionOutcome, Row
+from tools.studies.reproduction.dilution import COLUMNS, LOAD, diluted, published_barrier
+from tools.studies.reproduction.tolerances import every_digit
 
 _TITLES = {
     "energy": "Energy column of BF-IO's Table 1",

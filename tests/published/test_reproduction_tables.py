@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from studies.reproduction_answers import FIGURES
+from published.reproduction_answers import FIGURES
 
-from lbopt.report.reproduction_report import (
+from lbopt.studies.verdict import VERDICTS
+from tools.studies.reproduction import ITEMS, ReproductionConfig, ReproductionOutcome, Row
+from tools.studies.reproduction.report import (
     dilution_figure,
     groups_of,
     reasons_of,
     reproduction_csv,
     reproduction_tables,
 )
-from lbopt.studies.reproduction import ITEMS, ReproductionConfig, ReproductionOutcome, Row
-from lbopt.studies.reproduction.study import QUESTIONS
-from lbopt.studies.verdict import VERDICTS
+from tools.studies.reproduction.study import QUESTIONS
 
 
 def made_up(seeds: int = 3) -> ReproductionOutcome:
