@@ -150,7 +150,7 @@ def test_the_help_says_what_there_is_and_how_long_it_takes(staggered):
     code, shown, _ = staggered("--help")
     assert code == 0
     text = " ".join(shown.split())
-    assert "14 minutes a seed" in text
+    assert "7 minutes a seed" in text
     assert "Example" in text
     for name in (*ITEMS, *PLACES):
         assert name in text
