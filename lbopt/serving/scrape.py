@@ -1,4 +1,4 @@
-"""What engines and routers say of themselves: metrics in Prometheus' text, and counts of tokens.
+"""What engines and routers say: metrics in Prometheus' text, server-sent events, and counts of tokens.
 
 Of an engine's metrics the requests and the share of the cache are read, by rank; of a router's, the fleet as numbers
 for a terminal. Two readings of a router make rates; a counter that has fallen means that the router was started anew.
@@ -13,6 +13,28 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+#: An empty line of a stream: two ends of lines, CR LF, LF or CR; a CR at the very end may be half of one.
+EVENT_END = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r(?!\Z))")
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+def data_of(event: bytes) -> bytes | None:
+    """Return the data of an event of a stream (WHATWG HTML, section 9.2.6); None of a comment."""
+    if event[:6] == b"data: " and b"\n" not in event and b"\r" not in event:
+        return event[6:]
+    lines = [line[5:].removeprefix(b" ") for line in _LINE_END.split(event) if line[:5] == b"data:"]
+    return b"\n".join(lines) if lines else None
+
+
+def stream_events(stream: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the place behind each whole event of a stream, and its data; comments are passed over."""
+    begin = 0
+    for end in EVENT_END.finditer(stream):
+        data, begin = data_of(stream[begin : end.start()]), end.end()
+        if data is not None:
+            yield begin, data
+
 
 #: A line: a name, labels, whose values may hold any sign, and a number. It never goes back over labels.
 _SAMPLE = re.compile(rb'([\w:]++)(?:\{((?:[^"}]++|"(?:[^"\\]++|\\.)*+")*+)\}[ \t]*+|[ \t]++)(\S{1,64})(?!\S)')

@@ -7,8 +7,8 @@ import json
 
 import aiohttp
 
-from lbopt.serving.load.client import EventParser
 from lbopt.serving.mock.fleet import mock_fleet
+from lbopt.serving.scrape import stream_events
 from tools.virtual_clock import run_virtual
 
 TEN_MS = "affine:fixed=0.01,per_token=0"
@@ -39,16 +39,19 @@ async def post(session, url, body, path="/v1/completions", **headers):
 
 async def stream(session, url, body, path="/v1/completions", **headers):
     """Events of a stream as (time, event), with what ended it: "done", or the name of an error."""
-    loop, parser, found = asyncio.get_running_loop(), EventParser(), []
+    loop, held, found = asyncio.get_running_loop(), b"", []
     try:
         async with session.post(url + path, json=body | {"stream": True}, headers=headers) as response:
             if response.status != 200:
                 return [], f"status-{response.status}"
             async for piece in response.content.iter_any():
-                for data in parser.feed(piece):
+                held, read = held + piece, 0
+                for end, data in stream_events(held):
+                    read = end
                     if data == b"[DONE]":
                         return found, "done"
                     found.append((loop.time(), json.loads(data)))
+                held = held[read:]
     except aiohttp.ClientError as error:
         return found, type(error).__name__
     return found, "end"

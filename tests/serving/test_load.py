@@ -18,18 +18,18 @@ from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
-from lbopt.serving.load.client import BAD_ANSWER, EventParser, Outcome, Reader, Response
+from lbopt.serving.load.client import BAD_ANSWER, TRUNCATED, Outcome, Reader, Response
 from lbopt.serving.load.config import Bodies, LoadConfig
 from lbopt.serving.load.generator import LoadRun, run_load
 from lbopt.serving.load.result import LARGEST_LAG, LoadResult, load_table, percentile
 from lbopt.serving.mock.fleet import mock_fleet
 from lbopt.serving.mock.protocol import read_ask
+from lbopt.serving.scrape import stream_events
 from tools.virtual_clock import run_virtual
 
 
-@given(st.lists(st.text("ab:\r\n", min_size=0, max_size=6), max_size=20), st.lists(st.integers(1, 7), max_size=60))
-def test_events_are_the_same_however_their_bytes_are_cut(texts, cuts):
-    """One data line, several, CR LF ends and comments; the pieces of the network play no part."""
+@given(st.lists(st.text("ab:\r\n", min_size=0, max_size=6), max_size=20))
+def test_events_have_one_data_line_or_several_after_any_end_of_lines_and_comments_have_none(texts):
     blocks, expected = [], []
     for number, text in enumerate(texts):
         lines = text.replace("\r", "").split("\n")
@@ -38,19 +38,29 @@ def test_events_are_the_same_however_their_bytes_are_cut(texts, cuts):
         if number % 2:
             blocks[-1] = blocks[-1].replace("\n", "\r\n")
     stream = "".join(blocks).encode()
-    parser, found, at = EventParser(), [], 0
-    for cut in cuts:
-        found += parser.feed(stream[at : at + cut])
-        at += cut
-    found += parser.feed(stream[at:])
-    assert [data.decode() for data in found] == expected
+    assert [data.decode() for _, data in stream_events(stream)] == expected
 
 
-def test_a_line_end_that_is_cut_in_two_ends_one_line():
-    parser = EventParser()
-    assert parser.feed(b"data: a\r") == []
-    assert parser.feed(b"\n\r") == []
-    assert parser.feed(b"\ndata:b\n\n") == [b"a", b"b"]
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=40))
+def test_an_event_has_the_time_of_the_piece_that_ends_it(cuts):
+    stream = b"".join(
+        b'data: {"choices":[{"text":"%d"}]}%b' % (number, (b"\n\n", b"\r\n\r\n")[number % 2]) for number in range(4)
+    )
+    ends = [*np.minimum(np.cumsum(cuts), len(stream)).tolist(), len(stream)]
+    reader, outcome, response = Reader(0.0), Outcome(0, "http://x", 0.0), Response(200, "text/event-stream")
+    response.pieces = [
+        (float(place), stream[begin:end]) for place, (begin, end) in enumerate(zip([0, *ends], ends, strict=False))
+    ]
+    reader.put(outcome, response)
+    reader.finish()
+    of_event = [next(place for place, end in enumerate(ends) if end >= at) for at, _ in stream_events(stream)]
+    assert (outcome.first, outcome.last, outcome.tokens) == (of_event[0], of_event[-1], 4)
+    assert outcome.error == TRUNCATED  # no [DONE] has come
+
+
+def test_a_line_end_that_may_be_half_of_one_ends_no_event():
+    assert list(stream_events(b"data: a\r\n\r")) == []
+    assert [data for _, data in stream_events(b"data: a\r\n\r\ndata:b\n\n")] == [b"a", b"b"]
 
 
 @pytest.mark.parametrize("count", [10**30, -1, "7", 1.5, None, [1]])

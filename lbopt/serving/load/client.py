@@ -2,13 +2,8 @@
 
 All streams of a barrier group get their tokens at the same moment: 576 of them on 8 workers of 72 slots. What a client
 does for each of them until the last one is read delays the next request by that much. So while tokens come in, a piece
-of a stream is only noted with its time. What the pieces say is read afterwards, a millisecond at a time between other
-things (`Reader`), so that it delays no request.
-
-Server-sent events, parsed as events: a piece of the network may hold several of them, or a part of one.
-
-The rules are those of the HTML standard, section 9.2.6: lines end with LF, CR LF or CR; a blank line ends an event;
-lines of data are joined by LF; lines that begin with a colon are comments. Only data is kept.
+of a stream is only noted with its time. What the pieces say is read when the answer has ended, a millisecond at a time
+between other things (`Reader`), so that it delays no request. An event has the time of the piece that ends it.
 """
 
 from __future__ import annotations
@@ -16,14 +11,16 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from lbopt.serving.http_client import Wires, request_head
 from lbopt.serving.http_wire import BadAnswer, CutShort, Wire
-from lbopt.serving.scrape import count_of
+from lbopt.serving.scrape import count_of, stream_events
 
 #: Kinds of errors; ``status-NNN`` for any other HTTP status than 200 joins them.
 CONNECT, RESET, TRUNCATED, TIMEOUT, RECOMPUTED, BAD_ANSWER = (
@@ -210,7 +207,7 @@ class Reader:
             self._todo.popleft()
 
     def _read(self, outcome: Outcome, response: Response) -> Iterator[None]:
-        """Read one answer, a piece at a time."""
+        """Read one answer, an event at a time."""
         if response.status not in (0, 200):
             outcome.error = outcome.error or f"status-{response.status}"
         if response.status != 200:
@@ -224,13 +221,13 @@ class Reader:
             outcome.error = outcome.error or BAD_ANSWER
 
     def _read_events(self, outcome: Outcome, response: Response) -> Iterator[None]:
-        parser, ended = EventParser(), False
-        for when, piece in response.pieces:
-            for data in parser.feed(piece):
-                if data == b"[DONE]":
-                    ended = True
-                else:
-                    self._read_event(json.loads(data.decode()), outcome, when - self._begun)
+        ends, ended = list(accumulate(len(piece) for _, piece in response.pieces)), False
+        for end, data in stream_events(response.body):
+            if data == b"[DONE]":
+                ended = True
+            else:
+                when = response.pieces[bisect_left(ends, end)][0]  # of the piece that its last byte came in
+                self._read_event(json.loads(data.decode()), outcome, when - self._begun)
             yield
         if not ended and not outcome.error:
             outcome.error = TRUNCATED
@@ -264,34 +261,3 @@ def _counts(usage: dict[str, Any]) -> tuple[int, int]:
     if made is None or prompt is None:
         raise ValueError("no count of tokens")
     return made, prompt
-
-
-class EventParser:
-    """Takes pieces, gives the data of whole events."""
-
-    def __init__(self) -> None:
-        self._rest: list[bytes] = []  # pieces of a line that has not ended, each looked at once
-        self._data: list[bytes] = []
-
-    def feed(self, piece: bytes) -> list[bytes]:
-        """Return the data of every event that ends in `piece`."""
-        if b"\n" not in piece and b"\r" not in piece and not (self._rest and self._rest[-1].endswith(b"\r")):
-            self._rest.append(piece)
-            return []
-        text = b"".join((*self._rest, piece))
-        held = b""
-        if text.endswith(b"\r"):  # its LF may come in the next piece
-            text, held = text[:-1], b"\r"
-        if b"\r" in text:
-            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        *lines, rest = text.split(b"\n")
-        self._rest = [rest + held]
-        found = []
-        for line in lines:
-            if not line:
-                if self._data:
-                    found.append(b"\n".join(self._data))
-                    self._data.clear()
-            elif line.startswith(b"data:"):
-                self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
-        return found

@@ -15,15 +15,11 @@ Source of the format: WHATWG HTML, section 9.2.6.
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from lbopt.serving.router.shape import parsed
-from lbopt.serving.scrape import usage_of
+from lbopt.serving.scrape import EVENT_END, data_of, usage_of
 
-#: An empty line: two ends of lines, CR LF, LF or CR; a CR at the very end may be half of one.
-_END = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r(?!\Z))")
-_LINE = re.compile(rb"\r\n|\n|\r")
 #: Bytes of an empty line that may have come before its last one.
 _LONGEST_START = 3
 
@@ -133,7 +129,7 @@ class EventCounter:
 
     def _take_pieces(self, chunk: bytes) -> bytes:
         """Take in bytes that hold no event, half of one, or several."""
-        end = _END.search(self._tail + chunk)
+        end = EVENT_END.search(self._tail + chunk)
         if end is None:
             return self._hold(chunk)
         passed = []
@@ -145,7 +141,7 @@ class EventCounter:
             data = b"".join((*self._held, chunk))
         self._held, self._size, self._tail = [], 0, b""
         begin = 0
-        for end in _END.finditer(data):
+        for end in EVENT_END.finditer(data):
             if self._read(data[begin : end.start()]):
                 passed.append(data[begin : end.end()])
             begin = end.end()
@@ -198,13 +194,9 @@ class EventCounter:
 
     def _read(self, event: bytes) -> bool:
         """Read an event; returns whether it goes to the client."""
-        if event[:6] == b"data: " and b"\n" not in event and b"\r" not in event:
-            data = event[6:]
-        else:
-            lines = [line[5:].removeprefix(b" ") for line in _LINE.split(event) if line[:5] == b"data:"]
-            if not lines:
-                return True  # a comment, or an empty line too many
-            data = b"\n".join(lines)
+        data = data_of(event)
+        if data is None:
+            return True  # a comment, or an empty line too many
         self.events += 1
         self._only_usage = False
         if data == b"[DONE]":

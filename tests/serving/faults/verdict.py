@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from lbopt.serving.load.client import EventParser
+from lbopt.serving.scrape import stream_events
 from tests.serving.faults.engine import text_of
 
 #: The client got what it asked for; was refused with a status; was told in the stream that the answer is not whole;
@@ -47,9 +47,9 @@ def verdict(status: int, kind: bytes, body: bytes, tokens: int, *, ended: bool) 
 
 
 def _of_stream(body: bytes, tokens: int, *, ended: bool) -> str:
-    parser, text, is_done = EventParser(), "", False
+    text, is_done = "", False
     try:
-        for data in parser.feed(body):
+        for _, data in stream_events(body):
             if data == b"[DONE]":
                 is_done = True
                 continue
