@@ -6,25 +6,17 @@ import re
 import shlex
 from typing import Any
 
-from latex2mathml.converter import convert
-from markupsafe import Markup, escape
-
 from lbopt.report.page import render_page
 from lbopt.report.theory_tables import finding_table, verdict_lead, verdict_table
 from lbopt.studies.check import CheckOutcome, ClaimOutcome
 from lbopt.theory.proofs import PROOFS, how_proved
 
-#: Parts of a claim that may hold formulas.
-_WRITTEN = ("title", "source", "statement", "refuted_by", "remark")
-
 #: What Markdown, or MyST, would take for markup in a cell.
 _MARKUP = re.compile(r"[\\`*_{\[<$|]")
 
-_FORMULA = re.compile(r"\$([^$]+)\$")
-
 
 def render_theory_page(outcome: CheckOutcome, provenance: dict[str, Any], command: str) -> str:
-    """Return the page as HTML; formulas are MathML."""
+    """Return the page as HTML."""
     return render_page(
         "theory_page.html.jinja",
         version=provenance["versions"]["lbopt"],
@@ -40,7 +32,7 @@ def render_theory_page(outcome: CheckOutcome, provenance: dict[str, Any], comman
                 "table": finding_table(one),
                 "again": again(one, outcome),
                 "proof": how_proved(one.claim.name) if one.claim.name in PROOFS else "",
-                **{part: with_formulas(getattr(one.claim, part)) for part in _WRITTEN},
+                "claim": one.claim,
             }
             for one in outcome.claims
         ],
@@ -67,12 +59,6 @@ def theory_markdown(outcome: CheckOutcome, provenance: dict[str, Any], command: 
         "\n".join("| " + " | ".join(line) + " |" for line in cells),
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def with_formulas(text: str) -> Markup:
-    """Return text as HTML, with what stands between dollar signs as MathML."""
-    parts = _FORMULA.split(text)
-    return Markup("").join(Markup(convert(part)) if place % 2 else escape(part) for place, part in enumerate(parts))
 
 
 def again(one: ClaimOutcome, outcome: CheckOutcome) -> str:

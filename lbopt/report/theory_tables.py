@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lbopt import numbers
-from lbopt.report.unicode_formula import readable
 from lbopt.studies.check import CheckOutcome, ClaimOutcome
 from lbopt.table import Table
 from lbopt.theory.finding import Finding, Plant, Verdict
@@ -15,10 +14,7 @@ _SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
 
 def ledger_table() -> Table:
     """Return all claims of the ledger."""
-    rows = [
-        (one.name, readable(one.title), readable(one.source), one.expected.value, briefly_proved(one.name))
-        for one in CLAIMS.values()
-    ]
+    rows = [(one.name, one.title, one.source, one.expected.value, briefly_proved(one.name)) for one in CLAIMS.values()]
     return Table(
         "The ledger",
         "Check one by its name: lbopt check NAME. A regime of your own: lbopt check NAME:parameter=value. "
@@ -43,8 +39,8 @@ def verdict_table(outcome: CheckOutcome) -> Table:
 def finding_table(one: ClaimOutcome) -> Table:
     """Return a row per finding of a claim."""
     return Table(
-        f"{one.claim.name}: {readable(one.claim.title)}",
-        f"Claim: {readable(one.claim.statement)}\n{_beside(one)}",
+        f"{one.claim.name}: {one.claim.title}",
+        f"Claim: {one.claim.statement}\n{_beside(one)}",
         ("regime", "quantity", "measured", "interval", "claimed", "trials", "verdict", "detects", "note"),
         [_finding_row(one, finding) for finding in one.findings],
     )
@@ -69,7 +65,7 @@ def finding_rows(outcome: CheckOutcome) -> list[dict[str, object]]:
 def _beside(one: ClaimOutcome) -> str:
     """Return the remark on a claim, or else what would refute it, and how it is proved, where it is."""
     claim = one.claim
-    beside = readable(f"Remark: {claim.remark}" if claim.remark else f"Refuted by: {claim.refuted_by}")
+    beside = f"Remark: {claim.remark}" if claim.remark else f"Refuted by: {claim.refuted_by}"
     return f"{beside}\nProof: {how_proved(claim.name)}." if claim.name in PROOFS else beside
 
 

@@ -42,7 +42,7 @@ class Claim:
     source
         Paper, theorem, equation; "lbopt" for what is derived here.
     statement
-        The statement in LaTeX, without dollar signs around the whole: text with formulas in ``$...$``.
+        The statement, its formulas as one line of Unicode.
     refuted_by
         What would refute it, in one sentence.
     measure

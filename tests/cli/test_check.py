@@ -129,7 +129,7 @@ def test_a_handful_with_a_folder_on_two_engines(check, here):
     one, two = ({path.name: unless_timed(path) for path in (here / name).iterdir()} for name in ("one", "two"))
     assert one == two
     page = (here / "one" / "report.html").read_text()
-    assert "<math" in page
+    assert "≤" in page or "≥" in page
     assert "$" not in re.sub(r"<pre>.*?</pre>", "", page, flags=re.S)
     with (here / "one" / "findings.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
