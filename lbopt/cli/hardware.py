@@ -9,13 +9,11 @@ import typer
 
 from lbopt.cli.hardware_fit import fit
 from lbopt.cli.hardware_measure import measure
-from lbopt.cli.hardware_validate import validate
 
 app = typer.Typer(no_args_is_help=True, help="Cards of devices and models, fits to measured step times, measuring.")
 
 app.command()(fit)
 app.command()(measure)
-app.command()(validate)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Card = Annotated[str, typer.Argument(help="A name of the list, or the path of a card of your own that ends in .toml.")]

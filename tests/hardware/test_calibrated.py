@@ -12,21 +12,18 @@ from lbopt.hardware.calibrated import (
     PARAMETERS,
     Scatter,
     StepFeatures,
-    calibrate_steps,
     family_of,
-    forecast_source,
-    leave_sources_out,
     prior,
     shipped_posterior,
     step_parts,
-    steps_to_learn_from,
     update,
 )
 from lbopt.hardware.published import held_out_sources, measured_steps
+from tools.calibrated_law import calibrate_steps, forecast_source, leave_sources_out, steps_to_learn_from
 
 STEPS = steps_to_learn_from()
 PLAIN = np.array([0.0 if p.name not in ("fixed", "launch", "host", "reduce", "call") else -40.0 for p in PARAMETERS])
-HARD = Scatter(0.02, 0.4, 0.15)
+HARD, START = Scatter(0.02, 0.4, 0.15), Scatter(0.06, 0.3, 0.2)
 
 
 def step(**changed):
@@ -60,7 +57,7 @@ def test_prompts_between_steps_by_hand():
 
 
 def test_more_of_anything_takes_longer():
-    base = prior().mean[:-2]
+    base = prior(START).mean[:-2]
     plain = step_parts(base, StepFeatures.of([step()])).seconds[0]
     more = {
         "running": 64.0,
@@ -92,7 +89,7 @@ def test_planted_constants_are_found_within_what_is_believed():
     features, inside, rng = StepFeatures.of(STEPS), [], np.random.default_rng(5)
     runs = [f"{s.source} {s.run}" for s in STEPS]
     for _ in range(12):
-        theta = prior().draws(1, int(rng.integers(1 << 30)))[0][0]
+        theta = prior(START).draws(1, int(rng.integers(1 << 30)))[0][0]
         effects = {run: HARD.run * rng.standard_normal(2) for run in runs}
         of_row = np.array([effects[run] for run in runs])
         noise = np.hypot(HARD.noise, [s.doubt for s in STEPS]) * rng.standard_normal(len(STEPS))
@@ -100,7 +97,7 @@ def test_planted_constants_are_found_within_what_is_believed():
         found = calibrate_steps([replace(s, seconds=float(t)) for s, t in zip(STEPS, seconds, strict=True)], HARD)
         sizes = np.sqrt(np.diag(found.covariance))[:-2]
         inside.append(np.abs(found.mean[:-2] - theta) < 1.645 * sizes)
-        assert (sizes <= np.sqrt(np.diag(prior().covariance))[:-2] * (1 + 1e-9)).all()
+        assert (sizes <= np.sqrt(np.diag(prior(START).covariance))[:-2] * (1 + 1e-9)).all()
     assert 0.84 < np.mean(inside) < 0.96  # 90 %, of 12 times 29 constants that hang together
 
 

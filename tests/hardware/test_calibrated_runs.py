@@ -11,12 +11,11 @@ from lbopt.hardware.calibrated import (
     PARAMETERS,
     Scatter,
     StepFeatures,
-    calibrate_steps,
     prior,
     shipped_posterior,
-    steps_to_learn_from,
     update,
 )
+from tools.calibrated_law import calibrate_steps, steps_to_learn_from
 
 STEPS = steps_to_learn_from()
 GOOD = Scatter(0.02, 0.3, 0.1)
@@ -77,5 +76,5 @@ def test_weights_of_four_bits_compute_in_four_bits_where_a_device_can(device, ra
 
 
 def test_before_any_step_was_seen_a_run_is_not_known_either():
-    assert not prior().seen
-    assert len(prior().mean) == len(PARAMETERS) + 2
+    assert not prior(GOOD).seen
+    assert len(prior(GOOD).mean) == len(PARAMETERS) + 2

@@ -1,4 +1,4 @@
-"""`lbopt hardware validate` as it is typed: its tables, and a file whose rows say the same."""
+"""The validation of the calibrated law: its tables, and a file whose rows say the same."""
 
 import csv
 import json
@@ -6,14 +6,14 @@ import json
 import numpy as np
 import pytest
 
-from lbopt.hardware.calibrated import Forecast
 from lbopt.hardware.published import held_out_sources, measured_steps
-from lbopt.report.validation_folder import Validation, validation_tables
+from tools.calibrated_law import Forecast, Validation, main, validation_tables
 
 
-def test_what_is_shown_and_written(type_in, here):
-    code, shown, _ = type_in("hardware", "validate", "--out", "mine")
-    assert code == 0
+def test_what_is_shown_and_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    main(["validate", "--out", "mine"])
+    shown, here = capsys.readouterr().out, tmp_path
     assert shown.index("Sources that no fit has seen") < shown.index("Sources left out in turn")
     with (here / "mine" / "forecasts.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
