@@ -14,41 +14,9 @@ from lbopt.report.locality_sweeps import BASE, interval_said, shown, sweep_table
 from lbopt.report.study_report import StudyReport
 from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.locality import RATE, WORKERS, Judged, LocalityConfig, LocalityOutcome, Question, questions
-from lbopt.studies.locality.constants import AtConstants
-from lbopt.studies.locality.laws import OTHER_SECONDS, SECONDS_PER_REQUEST
 from lbopt.studies.locality.plan import CACHE_RATE, LARGE_RATES, LARGE_WORKERS
 from lbopt.studies.verdict import VERDICTS, VERDICTS_SAID
 from lbopt.table import Table
-
-_RANGES = (
-    f"Assumed are 6 ms of a step beside experts (other_seconds; plausible {1e3 * OTHER_SECONDS[0]:g} to "
-    f"{1e3 * OTHER_SECONDS[1]:g}: weights of attention and output layer from below, experts as 36 % of a step from "
-    f"above) and 50 µs a request ({1e6 * SECONDS_PER_REQUEST[0]:g} to {1e6 * SECONDS_PER_REQUEST[-1]:g}: its "
-    "arithmetic from below, a batch size that barely moves a step from above)."
-)
-
-
-def constants_table(outcome: LocalityOutcome) -> Table:
-    """Return a row a statement: with the assumed constants, where it is lowest and highest, and whether it holds."""
-    rows = []
-    for band in outcome.constant_bands():
-        ordered = band.by_effect
-        name = f"{band.question.workload}: {band.question.quantity}"
-        rows.append(
-            (
-                name,
-                f"{band.question.printed.text} %",
-                f"{shown(band.points[0].judged.ours)} ({band.points[0].judged.verdict})",
-                *(_at(point) for point in (ordered[0], ordered[-1])),
-                band.said,
-            )
-        )
-    return Table(
-        "Verdicts over the assumed constants",
-        f"{_RANGES} Every pair of them is simulated anew. {interval_said(outcome)}",
-        ("quantity", "printed", "ours (verdict)", "lowest (at)", "highest (at)", "over both ranges"),
-        rows,
-    )
 
 
 def laws_table(outcome: LocalityOutcome) -> Table:
@@ -56,7 +24,7 @@ def laws_table(outcome: LocalityOutcome) -> Table:
     rows = [
         (
             f"{found.judged.question.workload}: {found.judged.question.quantity}",
-            found.law,
+            found.law or "as assumed",
             f"{found.judged.question.printed.text} %",
             shown(found.judged.ours),
             found.judged.verdict,
@@ -65,15 +33,12 @@ def laws_table(outcome: LocalityOutcome) -> Table:
     ]
     rates = ", ".join(f"{rate:g}" for rate in outcome.config.rates)
     return Table(
-        "Verdicts under given step times",
-        f"What a name leaves out is as assumed. {interval_said(outcome)} Mean over {rates} requests/s.",
+        "Verdicts by step time",
+        "What a name leaves out is as assumed: 6 ms of a step beside experts and 50 µs a request. "
+        f"{interval_said(outcome)} Mean over {rates} requests/s.",
         ("quantity", "step time", "printed", "ours", "verdict"),
         rows,
     )
-
-
-def _at(point: AtConstants) -> str:
-    return f"{shown(point.judged.ours)} ({point.said})"
 
 
 NO_ANSWER = "no answer"
@@ -109,9 +74,8 @@ def locality_tables(outcome: LocalityOutcome) -> list[Table]:
     answers = answered(outcome)
     items = {asked.item for asked, _ in answers}  # nothing is printed of the barrier, nor of the pool on task
     beside = [_printed_table(outcome, item, answers) for item in _TITLES if item in items]
-    bands = [constants_table(outcome)] if outcome.constant_bands() else []
     given = [laws_table(outcome)] if outcome.at_laws() else []
-    return [*sweep_tables(outcome), *beside, *([_count_table(answers)] if beside else []), *bands, *given]
+    return [*sweep_tables(outcome), *beside, *([_count_table(answers)] if beside else []), *given]
 
 
 def answered(outcome: LocalityOutcome) -> list[Answer]:
@@ -259,24 +223,6 @@ def run_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
     return found
 
 
-def constant_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
-    """Return a row a statement and pair of the assumed constants; the assumed ones come first."""
-    return [
-        {
-            "workload": band.question.workload,
-            "quantity": band.question.quantity,
-            "other_seconds": point.other,
-            "seconds_per_request": point.per_request,
-            "unit": band.question.printed.unit,
-            **_interval("ours", point.judged.ours),
-            "worlds": len(point.judged.values),
-            "verdict": point.judged.verdict,
-        }
-        for band in outcome.constant_bands()
-        for point in band.points
-    ]
-
-
 def law_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
     """Return a row a statement and step time that was given."""
     return [
@@ -332,7 +278,6 @@ REPORT = StudyReport(
         "claims": question_rows,
         "runs": run_rows,
         "signatures": signature_rows,
-        "constants": constant_rows,
         "laws": law_rows,
     },
     figures=locality_figures,

@@ -9,7 +9,6 @@ from studies.locality_answers import answer_of, made_up
 
 from lbopt.report.locality_report import (
     NO_ANSWER,
-    constant_rows,
     law_rows,
     locality_tables,
     question_rows,
@@ -41,7 +40,7 @@ def test_all_tables_of_a_whole_study() -> None:
     assert titles[:8] == [f"{workload}: {sweep}" for workload in ("task", "language") for sweep in SWEEPS]
     assert titles[8] == "Signatures"
     assert [title.endswith(": printed and ours") for title in titles[9:]] == [True] * 9 + [False, False]
-    assert titles[-2:] == ["Verdicts", "Verdicts over the assumed constants"]
+    assert titles[-2:] == ["Verdicts", "Verdicts by step time"]
     for table in tables:
         assert {len(row) for row in table.rows} == {len(table.headers)}, table.title
         assert "nan" not in " ".join(" ".join(row) for row in table.rows)
@@ -190,26 +189,11 @@ def test_rows_of_signatures() -> None:
     assert all(row["mean"] is not None for row in rows)
 
 
-def test_constants_have_a_row_a_pair_and_a_sentence() -> None:
+def test_constants_have_a_row_a_statement_and_pair() -> None:
     outcome = made_up("constants", "first-token", rates=(60.0,))
-    table = by_title(locality_tables(outcome), "Verdicts over the assumed constants")
-    assert len(table.rows) == 4
-    bands = outcome.constant_bands()
-    for row, band in zip(table.rows, bands, strict=True):
-        assert row[0] == f"{band.question.workload}: {band.question.quantity}"
-        assert row[-1] == band.said
-        assert row[-1].startswith(("holds for all", "depends"))
-        effects = [point.judged.ours.mean for point in band.points]
-        assert row[3].startswith(f"{min(effects):+.1f}".replace("-", "−"))
-        assert row[4].startswith(f"{max(effects):+.1f}".replace("-", "−"))
-    assert "plausible 1 to 12" in table.caption
-    rows = constant_rows(outcome)
-    assert len(rows) == 4 * 7
-    assert rows[0]["other_seconds"] == 6e-3 and rows[0]["seconds_per_request"] == pytest.approx(50e-6)
-    assert (
-        len({(row["workload"], row["quantity"], row["other_seconds"], row["seconds_per_request"]) for row in rows})
-        == 28
-    )
+    table = by_title(locality_tables(outcome), "Verdicts by step time")
+    assert len(table.rows) == len(law_rows(outcome)) == 4 * 7
+    assert [row[1] for row in table.rows[:2]] == ["as assumed", "other=1ms,request=10us"]
     runs = run_rows(outcome)
     assert {row["law"] for row in runs} > {"", "other=1ms,request=10us"}
     assert "wait" in {row["quantity"] for row in runs}
@@ -220,7 +204,7 @@ def test_constants_have_a_row_a_pair_and_a_sentence() -> None:
 def test_step_times_that_are_given_have_a_row_a_statement() -> None:
     name = "other=2ms,request=5us"
     outcome = made_up("band", rates=(60.0,), laws=(name,))
-    table = by_title(locality_tables(outcome), "Verdicts under given step times")
+    table = by_title(locality_tables(outcome), "Verdicts by step time")
     assert [row[0] for row in table.rows] == [
         f"{workload}: {of} of eldr against the best balancer" for workload in WORKLOADS for of in ("P50", "P99")
     ]

@@ -12,12 +12,10 @@ import pytest
 from lbopt.exceptions import InputError
 from lbopt.hardware import ExpertStepTime
 from lbopt.instances.families.experts import expert_workload
-from lbopt.studies.locality import LocalityConfig, PlannedRun, cell, questions
-from lbopt.studies.locality.constants import STATEMENTS, AtConstants, ConstantBand, at_laws, bands_of
+from lbopt.studies.locality import LocalityConfig, LocalityOutcome, PlannedRun, cell, questions
 from lbopt.studies.locality.laws import GRID, MODELS, OTHER_SECONDS, SECONDS_PER_REQUEST, law_of, with_constants
-from lbopt.studies.locality.plan import BALANCERS, CACHE_LAWS, CACHE_RATE, WORKERS
-from lbopt.studies.locality.questions import change
-from lbopt.studies.verdict import Judged
+from lbopt.studies.locality.plan import BALANCERS, CACHE_LAWS, CACHE_RATE, CONSTANTS, WORKERS
+from lbopt.studies.locality.questions import at_laws, change
 
 DEFAULT = ExpertStepTime.of_eldr()
 
@@ -99,54 +97,17 @@ def world_of(changes: dict[str, tuple[float, float]]) -> dict[str, Any]:
     return {"runs": runs, "signatures": {}}
 
 
-def laws_at(value: Any) -> dict[str, tuple[float, float]]:
-    """The percentages of every law of the grid, and of the default."""
-    pairs = [(DEFAULT.other_seconds, DEFAULT.seconds_per_request), *GRID]
-    return {with_constants(*pair): value(*pair) for pair in pairs}
-
-
-def band_of(found: list[ConstantBand], workload: str, of: str) -> ConstantBand:
-    (band,) = (
-        band for band in found if band.question.workload == workload and STATEMENTS[band.question.quantity] == of
-    )
-    return band
-
-
-def test_a_verdict_that_holds_and_one_that_depends() -> None:
-    """P50 is −8 everywhere; P99 is zero at 4.5 ms whatever a request takes."""
-    noise = (-0.05, 0.05)
-    answers = [world_of(laws_at(lambda other, us, e=e: (-8 + e, 1e3 * other - 4.5 + e))) for e in noise]
-    found = bands_of(questions(), {"task": answers}, (60.0,))
-    assert len(found) == 2, "language has no worlds"
-    held = band_of(found, "task", "p50")
-    assert held.said == "holds for all: agrees. Its sign holds"
-    assert held.turns == []
-    turned = band_of(found, "task", "p99")
-    assert [request for _, request in turned.turns] == list(SECONDS_PER_REQUEST)
-    assert [other for other, _ in turned.turns] == pytest.approx([4.5e-3] * 3)
-    assert turned.points[0].judged.ours.mean == pytest.approx(1.5)
-    assert turned.by_effect[0].judged.ours.mean == pytest.approx(-3.5)
-    assert turned.by_effect[-1].other == 12e-3
-    assert turned.said.startswith("depends: differs at 6 ms, 50 µs; 12 ms, 10 µs; 12 ms, 50 µs; 12 ms, 100 µs | ")
-    assert "Its sign flips at other_seconds = 4.5 ms (10 µs a request); other_seconds = 4.5 ms (50" in turned.said
-
-
-def test_a_sign_that_depends_on_the_seconds_a_request_alone() -> None:
-    answers = [world_of(laws_at(lambda other, us, e=e: (-8, 1e5 * us - 3 + e))) for e in (-0.01, 0.01)]
-    band = band_of(bands_of(questions(), {"language": answers}, (60.0,)), "language", "p99")
-    assert band.turns == []
-    assert [at for at, _ in band.turns_of_request] == pytest.approx([3e-5, 3e-5])
-    assert [fixed for _, fixed in band.turns_of_request] == list(OTHER_SECONDS)
-    assert band.said.endswith(
-        "flips at 30 µs a request (other_seconds = 1 ms); 30 µs a request (other_seconds = 12 ms)"
-    )
-
-
-def test_a_band_needs_all_of_the_grid() -> None:
-    partly = world_of({"": (-8.0, -3.0)})
-    assert bands_of(questions(), {"task": [partly, partly]}, (60.0,)) == []
-    asked = next(one for one in questions() if one.item == "routers")
-    assert AtConstants(6e-3, 50e-6, Judged(asked, (1.0,))).said == "6 ms, 50 µs"
+def test_the_assumed_constants_are_given_step_times() -> None:
+    """P50 is −8 everywhere; the sign of P99 turns at 4.5 ms, whatever a request takes."""
+    pairs = {with_constants(*pair): pair for pair in ((DEFAULT.other_seconds, DEFAULT.seconds_per_request), *GRID)}
+    assert tuple(pairs) == CONSTANTS
+    percent = {law: (-8.0, 1e3 * other - 4.5) for law, (other, _) in pairs.items()}
+    worlds = [world_of({law: (p50 + e, p99 + e) for law, (p50, p99) in percent.items()}) for e in (-0.05, 0.05)]
+    found = LocalityOutcome(LocalityConfig(items=("constants",), rates=(60.0,)), {"task": worlds}).at_laws()
+    assert len(found) == 2 * len(pairs), "language has no worlds"
+    p50, p99 = found[: len(pairs)], found[len(pairs) :]
+    assert {one.judged.verdict for one in p50} == {"agrees"}
+    assert [(one.law, one.judged.ours.mean) for one in p99] == [(law, pytest.approx(percent[law][1])) for law in pairs]
 
 
 def test_statements_under_step_times_that_are_given() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from lbopt.studies.locality.laws import GRID, with_constants
 
@@ -25,6 +26,9 @@ LARGE_WORKERS, LARGE_RATES = 8, (24.0, 40.0, 56.0)
 #: Requests a second of the runs with and without prefix cache. With it, prompts that come again and again are there.
 CACHE_RATE = 100.0
 CACHE_LAWS = {"on": "gpt-oss", "off": "gpt-oss+prefill"}
+
+#: The assumed constants, which come first, and all pairs over their plausible ranges.
+CONSTANTS = ("", *(with_constants(*pair) for pair in GRID))
 
 #: Each decoder at its own pace, as in the source, or all waiting for the slowest in every step.
 FLEETS = ("decoders", "barrier")
@@ -62,86 +66,46 @@ def eldr_at(width: float, clusters: str = "balanced", transform: str = "count-id
     return ":".join(["eldr", *([",".join(changed)] if changed else [])])
 
 
-def _routers(rates: tuple[float, ...]) -> Iterable[PlannedRun]:
-    return (PlannedRun("decoders", WORKERS, rate, policy) for rate in rates for policy in ROUTERS)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """The runs of an item: every rule on every fleet, at every rate, under every law.
+
+    Parameters
+    ----------
+    rates
+        Requests a second; none for those of the study.
+    """
+
+    policies: tuple[str, ...]
+    fleet: str = "decoders"
+    workers: tuple[int, ...] = (WORKERS,)
+    rates: tuple[float, ...] = ()
+    laws: tuple[str, ...] = ("",)
+
+    def runs(self, rates: tuple[float, ...]) -> Iterator[PlannedRun]:
+        """Return the runs of a study at these rates."""
+        for workers, rate, policy, law in product(self.workers, self.rates or rates, self.policies, self.laws):
+            yield PlannedRun(self.fleet, workers, rate, policy, law)
 
 
-def _band(rates: tuple[float, ...], fleet: str = "decoders") -> Iterable[PlannedRun]:
-    policies = ("round-robin", "jsq", *(eldr_at(width) for width in WIDTHS))
-    return (PlannedRun(fleet, WORKERS, RATE, policy) for policy in policies)
-
-
-def _clusters(rates: tuple[float, ...]) -> Iterable[PlannedRun]:
-    names = (eldr_at(width, kind) for width in (0.0, 0.1) for kind in ("balanced", "vanilla"))
-    return (PlannedRun("decoders", WORKERS, RATE, policy) for policy in ("round-robin", *names))
-
-
-def _pool(rates: tuple[float, ...]) -> Iterable[PlannedRun]:
-    return (
-        PlannedRun("decoders", pool, rate, policy)
-        for pool in POOLS
-        for rate in rates
-        for policy in ("round-robin", "eldr")
-    )
-
-
-def _signatures(rates: tuple[float, ...]) -> Iterable[PlannedRun]:
-    names = ("round-robin", eldr_at(0.1), eldr_at(0.1, transform="gate-prob"))
-    return (PlannedRun("decoders", WORKERS, RATE, policy) for policy in names)
-
-
-def _barrier(rates: tuple[float, ...]) -> Iterable[PlannedRun]:
-    return _band(rates, "barrier")
-
-
-def _constants(rates: tuple[float, ...]) -> Iterable[PlannedRun]:
-    laws = ("", *(with_constants(*pair) for pair in GRID))
-    return (
-        PlannedRun("decoders", WORKERS, rate, policy, law)
-        for law in laws
-        for rate in rates
-        for policy in (*BALANCERS, "eldr")
-    )
-
-
-def _models(rates: tuple[float, ...]) -> Iterable[PlannedRun]:
-    return (
-        PlannedRun("decoders", WORKERS, rate, policy, law)
-        for law in OTHER_MODELS
-        for rate in rates
-        for policy in (*BALANCERS, "eldr")
-    )
-
-
-def _large(rates: tuple[float, ...]) -> Iterable[PlannedRun]:
-    return (
-        PlannedRun("decoders", LARGE_WORKERS, rate, policy, "qwen-235b")
-        for rate in LARGE_RATES
-        for policy in ("round-robin", "eldr")
-    )
-
-
-def _cache(rates: tuple[float, ...]) -> Iterable[PlannedRun]:
-    return (
-        PlannedRun("decoders", WORKERS, CACHE_RATE, policy, law)
-        for law in CACHE_LAWS.values()
-        for policy in ("round-robin", "eldr")
-    )
-
+_PAIR, _AGAINST_ALL = ("round-robin", "eldr"), (*BALANCERS, "eldr")
+_OF_BAND = ("round-robin", "jsq", *(eldr_at(width) for width in WIDTHS))
+_OF_CLUSTERS = (eldr_at(width, kind) for width in (0.0, 0.1) for kind in ("balanced", "vanilla"))
+_OF_SIGNATURES = ("round-robin", eldr_at(0.1), eldr_at(0.1, transform="gate-prob"))
 
 #: What can be asked for, and what it runs.
-ITEMS: dict[str, Callable[[tuple[float, ...]], Iterable[PlannedRun]]] = {
-    "signatures": _signatures,
-    "routers": _routers,
-    "band": _band,
-    "clusters": _clusters,
-    "pool": _pool,
-    "barrier": _barrier,
-    "first-token": _routers,
-    "cache": _cache,
-    "models": _models,
-    "large": _large,
-    "constants": _constants,
+ITEMS = {
+    "signatures": Sweep(policies=_OF_SIGNATURES, rates=(RATE,)),
+    "routers": Sweep(policies=ROUTERS),
+    "band": Sweep(policies=_OF_BAND, rates=(RATE,)),
+    "clusters": Sweep(policies=("round-robin", *_OF_CLUSTERS), rates=(RATE,)),
+    "pool": Sweep(policies=_PAIR, workers=POOLS),
+    "barrier": Sweep(policies=_OF_BAND, fleet="barrier", rates=(RATE,)),
+    "first-token": Sweep(policies=ROUTERS),
+    "cache": Sweep(policies=_PAIR, rates=(CACHE_RATE,), laws=tuple(CACHE_LAWS.values())),
+    "models": Sweep(policies=_AGAINST_ALL, laws=OTHER_MODELS),
+    "large": Sweep(policies=_PAIR, workers=(LARGE_WORKERS,), rates=LARGE_RATES, laws=("qwen-235b",)),
+    "constants": Sweep(policies=_AGAINST_ALL, laws=CONSTANTS),
 }
 
 #: What runs where nothing is asked for.
@@ -150,10 +114,5 @@ USUAL_ITEMS = ("signatures", "routers", "band", "clusters", "pool", "barrier")
 
 def plan_of(items: Iterable[str], rates: tuple[float, ...], laws: tuple[str, ...] = ()) -> tuple[PlannedRun, ...]:
     """Return the runs of the items and of more laws, each once; those of one fleet and rate follow each other."""
-    under = (
-        PlannedRun("decoders", WORKERS, rate, policy, law)
-        for law in laws
-        for rate in rates
-        for policy in (*BALANCERS, "eldr")
-    )
-    return tuple(sorted({*(run for item in items for run in ITEMS[item](rates)), *under}))
+    sweeps = [*(ITEMS[item] for item in items), Sweep(policies=_AGAINST_ALL, laws=laws)]
+    return tuple(sorted({run for sweep in sweeps for run in sweep.runs(rates)}))

@@ -30,9 +30,10 @@ world, at each rate and for each quantity, as in the source.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,7 @@ from lbopt.studies.printed import Printed, printed_number, printed_range, within
 from lbopt.studies.verdict import Judged
 
 SOURCE = "ELDR, arXiv 2607.00466"
+_BASE = "round-robin"
 
 #: What one world answered, and the rates of the study.
 Answer = dict[str, Any]
@@ -88,7 +90,7 @@ class Question:
     repeats: str = ""
 
 
-def change(answer: Answer, run: PlannedRun, of: str, base: str = "round-robin") -> float | None:
+def change(answer: Answer, run: PlannedRun, of: str, base: str = _BASE) -> float | None:
     """Return by how many percent a run's `of` exceeds that of the rule `base` in the same place."""
     runs = answer["runs"]
     other = replace(run, policy=base)
@@ -129,18 +131,76 @@ def judged_by(
     return Judged(question, told) if told else None
 
 
-MODELS_SAID = {"gpt-oss": "GPT-OSS-120B", "gemma": "Gemma-4-26B"}
-_RANGES = {
-    ("task", "p50"): (-13.9, -7.0, "−7.0 to −13.9"),
-    ("task", "p99"): (-6.0, -3.4, "−3.4 to −6.0"),
-    ("language", "p50"): (-10.0, -5.9, "−5.9 to −10.0"),
-    ("language", "p99"): (-6.2, 1.5, "−6.2 to +1.5"),
+#: Quantity of a statement of the item `routers`, and what of a run it is about.
+STATEMENTS = {"P50 of eldr against the best balancer": "p50", "P99 of eldr against the best balancer": "p99"}
+
+
+@dataclass(frozen=True, slots=True)
+class AtLaw:
+    """A statement under the step time of this name."""
+
+    law: str
+    judged: Judged[Question]
+
+
+def at_laws(
+    asked: Sequence[Question], answers: Mapping[str, Sequence[Answer]], rates: tuple[float, ...], laws: Iterable[str]
+) -> list[AtLaw]:
+    """Return the statements of `STATEMENTS` that the worlds can answer, under each step time in its order.
+
+    Those of a workload stand together.
+    """
+    found = []
+    for one in asked:
+        of = STATEMENTS.get(one.quantity)
+        if one.item == "routers" and of is not None:
+            judged = {law: judged_by(one, mean_over_rates("eldr", of, "best", law=law), answers, rates) for law in laws}
+            found += [AtLaw(law, told) for law, told in judged.items() if told is not None]
+    return found
+
+
+_PLACES = {
+    "signatures": "evaluation, signatures and layer mask",
+    "routers": "evaluation, routers over all rates",
+    "band": "evaluation, width of the band",
+    "clusters": "evaluation, balanced and vanilla clusters",
+    "pool": "Table 2",
+    "first-token": "evaluation, time to first token",
+    "cache": "evaluation, prefix cache",
+    "models": "evaluation, routers over all rates",
+    "large": "evaluation, Qwen3-235B-A22B",
+}
+_MODELS_SAID = {"gpt-oss": "GPT-OSS-120B", "gemma": "Gemma-4-26B"}
+#: Change of eldr against the best balancer, by workload and quantity.
+_AGAINST_BEST = {
+    ("task", "p50"): ((-13.9, -7.0), "−7.0 to −13.9"),
+    ("task", "p99"): ((-6.0, -3.4), "−3.4 to −6.0"),
+    ("language", "p50"): ((-10.0, -5.9), "−5.9 to −10.0"),
+    ("language", "p99"): ((-6.2, 1.5), "−6.2 to +1.5"),
 }
 
 
-def more_questions() -> list[Question]:
-    """Return what is asked of these items."""
-    return [*_first_token(), *_cache(), *_models(), *_large()]
+def questions() -> list[Question]:
+    """Return everything that is asked, by item and workload."""
+    asked = (*_signatures(), *_routers(), *_band(), *_clusters(), *_pool(), *_beside())
+    return [
+        Question(item, workload, quantity, _printed(item, *said), figure, *repeats)
+        for item, workload, quantity, said, figure, *repeats in asked
+    ]
+
+
+def _printed(
+    item: str, said: float | tuple[float, float], text: str, unit: str = "%", calibrated: bool = False
+) -> Printed:
+    """Return a printed number of an item, or a range of which the two ends are printed."""
+    of: dict[str, Any] = {
+        "source": SOURCE,
+        "place": _PLACES[item],
+        "text": text,
+        "unit": unit,
+        "calibrated": calibrated,
+    }
+    return printed_range(*said, **of) if isinstance(said, tuple) else printed_number(said, within(), **of)
 
 
 def outside_spread(answer: Answer, rates: tuple[float, ...]) -> float | None:
@@ -158,97 +218,12 @@ def outside_spread(answer: Answer, rates: tuple[float, ...]) -> float | None:
     return float(sum(found) / len(found))
 
 
-def _first_token() -> list[Question]:
-    printed = printed_range(
-        -math.inf,
-        0.0,
-        source=SOURCE,
-        place="evaluation, time to first token",
-        text="within the baselines' spread, lower near saturation",
-        unit="ms",
-    )
-    quantity = "median wait for the first step, outside of the balancers' spread"
-    return [Question("first-token", workload, quantity, printed, outside_spread) for workload in ("task", "language")]
+def _changed(run: PlannedRun, of: str, base: str = _BASE) -> Figure:
+    return lambda answer, rates: change(answer, run, of, base)
 
 
-def _cache() -> list[Question]:
-    found = []
-    for state, law in CACHE_LAWS.items():
-        run = PlannedRun("decoders", WORKERS, CACHE_RATE, "eldr", law)
-        for of, value in (("p50", -13.0), ("p99", -5.0)):
-            printed = printed_number(
-                value, within(), source=SOURCE, place="evaluation, prefix cache", text=f"about −{-value:g}", unit="%"
-            )
-            found.append(
-                Question(
-                    "cache",
-                    "task",
-                    f"{of.upper()} of eldr against round-robin, prefix cache {state}",
-                    printed,
-                    lambda answer, rates, run=run, of=of: change(answer, run, of),  # type: ignore[misc]
-                )
-            )
-    return found
-
-
-def _models() -> list[Question]:
-    found = []
-    for law in OTHER_MODELS:
-        for (workload, of), (low, high, text) in _RANGES.items():
-            printed = printed_range(
-                low, high, source=SOURCE, place="evaluation, routers over all rates", text=text, unit="%"
-            )
-            quantity = f"{MODELS_SAID[law]}: {of.upper()} of eldr against the best balancer"
-            found.append(Question("models", workload, quantity, printed, mean_over_rates("eldr", of, "best", law=law)))
-    return found
-
-
-def _large() -> list[Question]:
-    ask = partial(printed_range, source=SOURCE, place="evaluation, Qwen3-235B-A22B", unit="%")
-    ranges = {"p50": ask(-4.3, -2.7, text="−2.7 to −4.3"), "p99": ask(-2.0, -0.6, text="−0.6 to −2.0")}
-    found = []
-    for of, printed in ranges.items():
-        figure = mean_over_rates("eldr", of, "round-robin", LARGE_WORKERS, "qwen-235b")
-        found.append(
-            Question(
-                "large",
-                "language",
-                f"{of.upper()} of eldr against round-robin",
-                printed,
-                lambda answer, rates, figure=figure: figure(answer, LARGE_RATES),  # type: ignore[misc]
-            )
-        )
-    return found
-
-
-PLACES = {
-    "signatures": "evaluation, signatures and layer mask",
-    "routers": "evaluation, routers over all rates",
-    "band": "evaluation, width of the band",
-    "clusters": "evaluation, balanced and vanilla clusters",
-    "pool": "Table 2",
-}
-
-
-def questions() -> list[Question]:
-    """Return everything that is asked, by item and workload."""
-    return [*_signatures(), *_routers(), *_band(), *_clusters(), *_pool(), *more_questions()]
-
-
-def _ends(item: str, low: float, high: float, text: str, unit: str = "%", calibrated: bool = False) -> Printed:
-    """Return a printed range of an item."""
-    return printed_range(low, high, source=SOURCE, place=PLACES[item], text=text, unit=unit, calibrated=calibrated)
-
-
-def _number(item: str, value: float, text: str, unit: str = "%", calibrated: bool = False) -> Printed:
-    """Return a single printed number of an item."""
-    return printed_number(
-        value, within(), source=SOURCE, place=PLACES[item], text=text, unit=unit, calibrated=calibrated
-    )
-
-
-def _at_60(policy: str, of: str, base: str = "round-robin", fleet: str = "decoders") -> Figure:
-    return lambda answer, rates: change(answer, PlannedRun(fleet, WORKERS, RATE, policy), of, base)
+def _at_60(policy: str, of: str, base: str = _BASE) -> Figure:
+    return _changed(PlannedRun("decoders", WORKERS, RATE, policy), of, base)
 
 
 def _signature(*path: str, scale: float = 1.0) -> Figure:
@@ -263,155 +238,132 @@ def _signature(*path: str, scale: float = 1.0) -> Figure:
     return figure
 
 
-def _rho_lead(better: tuple[str, ...], worse: tuple[str, ...]) -> Figure:
+def _rho_lead(better: tuple[str, ...], worse: str) -> Figure:
     def figure(answer: Answer, rates: tuple[float, ...]) -> float | None:
         rho = answer["signatures"].get("rho")
-        if rho is None:
-            return None
-        return float(np.mean([rho[one] for one in better]) - np.mean([rho[one] for one in worse]))
+        return None if rho is None else float(np.mean([rho[one] for one in better]) - rho[worse])
 
     return figure
 
 
-def _signatures() -> list[Question]:
+def _signatures() -> Iterator[tuple[Any, ...]]:
     # the order of transforms is what generalists were put in for, at this height and swing (`lbopt.locality.gate`)
-    counted = ("count", "count-idf", "sqrt-count")
-    ends, found = partial(_ends, "signatures"), []
-    for workload, low, high in (("task", 17, 21), ("language", 3, 10)):
-        ask = partial(Question, "signatures", workload)
-        found += [
-            ask(
-                f"fewer experts in a batch of {B} of one domain",
-                ends(low, high, f"{low} to {high}", calibrated=True),
-                _signature("fewer", str(B), scale=100),
-            )
-            for B in (32, 64, 128)
-        ]
-        found += [
-            ask(
-                "rho: transforms of counts above gate-prob",
-                ends(0.035, math.inf, "above 0.035", "", calibrated=True),
-                _rho_lead(counted, ("gate-prob",)),
-            ),
-            ask(
+    rho, mixed = "rho: transforms of counts above gate-prob", "fewer experts in a batch of {} of one domain"
+    by_prob = _at_60("eldr", "p50", eldr_at(0.1, transform="gate-prob"))
+    counted = _rho_lead(("count", "count-idf", "sqrt-count"), "gate-prob")
+    for name, low, high in (("task", 17, 21), ("language", 3, 10)):
+        of, fewer = ("signatures", name), ((low, high), f"{low} to {high}", "%", True)
+        yield from ((*of, mixed.format(B), fewer, _signature("fewer", str(B), scale=100)) for B in (32, 64, 128))
+        yield from (
+            (*of, rho, ((0.035, math.inf), "above 0.035", "", True), counted),
+            (
+                *of,
                 "rho: count-idf above count",
-                _number("signatures", 0.015, "0.015, up to 0.089", "", calibrated=True),
-                _rho_lead(("count-idf",), ("count",)),
+                (0.015, "0.015, up to 0.089", "", True),
+                _rho_lead(("count-idf",), "count"),
             ),
-            ask("rho: kept layers above all", ends(0.005, 0.032, "0.005 to 0.032", ""), _signature("mask_gain")),
-            ask(
+            (*of, "rho: kept layers above all", ((0.005, 0.032), "0.005 to 0.032", ""), _signature("mask_gain")),
+            (
+                *of,
                 "prefill and decode correlate by expert",
-                ends(0.70, 0.92, "0.70 to 0.92", "", calibrated=True),
+                ((0.70, 0.92), "0.70 to 0.92", "", True),
                 _signature("alike"),
             ),
-            ask(
-                "P50 with count-idf against gate-prob",
-                ends(-14, 0, "−3 on average, up to −14"),
-                _at_60("eldr", "p50", eldr_at(0.1, transform="gate-prob")),
-            ),
-        ]
-    return found
+            (*of, "P50 with count-idf against gate-prob", ((-14, 0), "−3 on average, up to −14"), by_prob),
+        )
 
 
-def _routers() -> list[Question]:
-    ends, mean = partial(_ends, "routers"), mean_over_rates
-    task, language = (partial(Question, "routers", workload) for workload in ("task", "language"))
+def _routers() -> list[tuple[Any, ...]]:
     # topics and requests of the workloads spread as far as it takes to come near the two that are marked as calibrated
     # (`lbopt.locality.workload`)
+    task, language, mean = ("routers", "task"), ("routers", "language"), mean_over_rates
+    best = [
+        ("routers", name, f"{of.upper()} of eldr against the best balancer", said, mean("eldr", of, "best"))
+        for (name, of), said in _AGAINST_BEST.items()
+    ]
     return [
-        task(
-            "P50 of eldr against the best balancer",
-            ends(-13.9, -7.0, "−7.0 to −13.9"),
-            mean("eldr", "p50", "best"),
-        ),
-        task(
-            "P99 of eldr against the best balancer",
-            ends(-6.0, -3.4, "−3.4 to −6.0"),
-            mean("eldr", "p99", "best"),
-        ),
-        task(
+        *best[:2],
+        (
+            *task,
             "P50 of domain against the best balancer",
-            ends(-9.7, -6.8, "−6.8 to −9.7"),
+            ((-9.7, -6.8), "−6.8 to −9.7"),
             mean("domain", "p50", "best"),
         ),
-        task("P50 of eldr against domain", ends(-6.9, -1.4, "−1.4 to −6.9"), mean("eldr", "p50", "domain")),
-        task("P99 of eldr against domain", ends(-4.5, -1.6, "−1.6 to −4.5"), mean("eldr", "p99", "domain")),
-        task(
-            "experts of eldr against round-robin",
-            _number("routers", -22.0, "−22.0", calibrated=True),
-            mean("eldr", "experts", "round-robin"),
-        ),
-        language(
-            "P50 of eldr against the best balancer",
-            ends(-10.0, -5.9, "−5.9 to −10.0"),
-            mean("eldr", "p50", "best"),
-        ),
-        language(
-            "P99 of eldr against the best balancer",
-            ends(-6.2, 1.5, "−6.2 to +1.5"),
-            mean("eldr", "p99", "best"),
-        ),
-        language(
+        (*task, "P50 of eldr against domain", ((-6.9, -1.4), "−1.4 to −6.9"), mean("eldr", "p50", "domain")),
+        (*task, "P99 of eldr against domain", ((-4.5, -1.6), "−1.6 to −4.5"), mean("eldr", "p99", "domain")),
+        (*task, "experts of eldr against round-robin", (-22.0, "−22.0", "%", True), mean("eldr", "experts", _BASE)),
+        *best[2:],
+        (
+            *language,
             "P50 of domain against round-robin",
-            ends(-3.0, 3.0, "within 3", calibrated=True),
-            mean("domain", "p50", "round-robin"),
+            ((-3.0, 3.0), "within 3", "%", True),
+            mean("domain", "p50", _BASE),
         ),
-        language(
-            "P99 of domain against round-robin",
-            ends(0.0, 6.1, "up to +6.1"),
-            mean("domain", "p99", "round-robin"),
-        ),
-        language("P50 of eldr against domain", ends(-9.1, -5.7, "−5.7 to −9.1"), mean("eldr", "p50", "domain")),
-        language("P99 of eldr against domain", ends(-9.5, -7.0, "−7.0 to −9.5"), mean("eldr", "p99", "domain")),
+        (*language, "P99 of domain against round-robin", ((0.0, 6.1), "up to +6.1"), mean("domain", "p99", _BASE)),
+        (*language, "P50 of eldr against domain", ((-9.1, -5.7), "−5.7 to −9.1"), mean("eldr", "p50", "domain")),
+        (*language, "P99 of eldr against domain", ((-9.5, -7.0), "−7.0 to −9.5"), mean("eldr", "p99", "domain")),
     ]
 
 
-def _band() -> list[Question]:
-    ends, found = partial(_ends, "band"), []
-    for workload in ("task", "language"):
-        ask = partial(Question, "band", workload)
-        found += [
-            ask("P50 at tau 0.1", ends(-12.7, -5.2, "−5.2 to −12.7"), _at_60("eldr", "p50")),
-            ask("P99 at tau 0.1", ends(-math.inf, 0.0, "no regression"), _at_60("eldr", "p99")),
-            ask("P99 at tau 0", ends(0.0, 7.9, "worse on 4 of 6, up to +7.9"), _at_60(eldr_at(0.0), "p99")),
-            ask(
-                "P50 at tau 0.3, against 0.1",
-                ends(0.0, math.inf, "the gain erodes"),
-                _at_60(eldr_at(0.3), "p50", "eldr"),
-            ),
-        ]
-    return found
+def _band() -> list[tuple[Any, ...]]:
+    return [
+        ("band", workload, *asked)
+        for workload in ("task", "language")
+        for asked in (
+            ("P50 at tau 0.1", ((-12.7, -5.2), "−5.2 to −12.7"), _at_60("eldr", "p50")),
+            ("P99 at tau 0.1", ((-math.inf, 0.0), "no regression"), _at_60("eldr", "p99")),
+            ("P99 at tau 0", ((0.0, 7.9), "worse on 4 of 6, up to +7.9"), _at_60(eldr_at(0.0), "p99")),
+            ("P50 at tau 0.3, against 0.1", ((0.0, math.inf), "the gain erodes"), _at_60(eldr_at(0.3), "p50", "eldr")),
+        )
+    ]
 
 
-def _clusters() -> list[Question]:
+def _clusters() -> list[tuple[Any, ...]]:
     vanilla = eldr_at(0.1, "vanilla")
-    ends, found = partial(_ends, "clusters"), []
-    for workload in ("task", "language"):
-        ask = partial(Question, "clusters", workload)
-        found += [
-            ask("P50, vanilla", ends(-9.8, 0.0, "up to −9.8"), _at_60(vanilla, "p50")),
-            ask("P99, vanilla", ends(0.0, 17.4, "up to +17.4"), _at_60(vanilla, "p99")),
+    return [
+        ("clusters", workload, *asked)
+        for workload in ("task", "language")
+        for asked in (
+            ("P50, vanilla", ((-9.8, 0.0), "up to −9.8"), _at_60(vanilla, "p50")),
+            ("P99, vanilla", ((0.0, 17.4), "up to +17.4"), _at_60(vanilla, "p99")),
             # balanced clusters with a band of 0.1 are the rule of the item `band`: the same runs, the same figure
-            ask("P50, balanced", ends(-12.6, 0.0, "up to −12.6"), _at_60("eldr", "p50"), repeats="band"),
-            ask("P99, balanced", ends(-6.8, 0.0, "up to −6.8"), _at_60("eldr", "p99"), repeats="band"),
-            ask("P99, vanilla against balanced", ends(0.0, math.inf, "worse"), _at_60(vanilla, "p99", "eldr")),
-        ]
-    return found
+            ("P50, balanced", ((-12.6, 0.0), "up to −12.6"), _at_60("eldr", "p50"), "band"),
+            ("P99, balanced", ((-6.8, 0.0), "up to −6.8"), _at_60("eldr", "p99"), "band"),
+            ("P99, vanilla against balanced", ((0.0, math.inf), "worse"), _at_60(vanilla, "p99", "eldr")),
+        )
+    ]
 
 
-def _pool() -> list[Question]:
-    printed = {8: (-8.0, -2.5), 16: (-9.8, -0.8), 24: (-10.2, -1.1)}
-    ask, found = partial(Question, "pool", "language"), []
-    for pool in POOLS:
-        for of, value in zip(("p50", "p99"), printed[pool], strict=True):
-            number = _number("pool", value, f"{value:+.1f}".replace("-", "−"))
-            found.append(
-                ask(f"{of.upper()}, {pool} decoders", number, mean_over_rates("eldr", of, "round-robin", pool))
-            )
+def _pool() -> Iterator[tuple[Any, ...]]:
+    figures = {(pool, of): mean_over_rates("eldr", of, _BASE, pool) for pool in POOLS for of in ("p50", "p99")}
+    for (pool, of), value in zip(figures, (-8.0, -2.5, -9.8, -0.8, -10.2, -1.1), strict=True):
+        said = (value, f"{value:+.1f}".replace("-", "−"))
+        yield "pool", "language", f"{of.upper()}, {pool} decoders", said, figures[pool, of]
 
     def grows(answer: Answer, rates: tuple[float, ...]) -> float | None:
-        ends = [mean_over_rates("eldr", "p50", "round-robin", pool)(answer, rates) for pool in (POOLS[0], POOLS[-1])]
-        return None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
+        low, high = (figures[pool, "p50"](answer, rates) for pool in (POOLS[0], POOLS[-1]))
+        return None if low is None or high is None else high - low
 
-    growth = _ends("pool", -math.inf, 0.0, "−2.2", "points")
-    return [*found, ask("P50 with 24 decoders less 8", growth, grows)]
+    yield "pool", "language", "P50 with 24 decoders less 8", ((-math.inf, 0.0), "−2.2", "points"), grows
+
+
+def _beside() -> Iterator[tuple[Any, ...]]:
+    """First token, prefix cache, and the other three models."""
+    among = ((-math.inf, 0.0), "within the baselines' spread, lower near saturation", "ms")
+    quantity = "median wait for the first step, outside of the balancers' spread"
+    yield from (("first-token", workload, quantity, among, outside_spread) for workload in ("task", "language"))
+    for (state, law), (of, value) in product(CACHE_LAWS.items(), (("p50", -13.0), ("p99", -5.0))):
+        run = PlannedRun("decoders", WORKERS, CACHE_RATE, "eldr", law)
+        quantity = f"{of.upper()} of eldr against round-robin, prefix cache {state}"
+        yield "cache", "task", quantity, (value, f"about −{-value:g}"), _changed(run, of)
+    for law, ((workload, of), said) in product(OTHER_MODELS, _AGAINST_BEST.items()):
+        quantity = f"{_MODELS_SAID[law]}: {of.upper()} of eldr against the best balancer"
+        yield "models", workload, quantity, said, mean_over_rates("eldr", of, "best", law=law)
+    for of, said in (("p50", ((-4.3, -2.7), "−2.7 to −4.3")), ("p99", ((-2.0, -0.6), "−0.6 to −2.0"))):
+        figure = mean_over_rates("eldr", of, _BASE, LARGE_WORKERS, "qwen-235b")
+        at_its_rates = partial(_at, figure, LARGE_RATES)
+        yield "large", "language", f"{of.upper()} of eldr against round-robin", said, at_its_rates
+
+
+def _at(figure: Figure, own: tuple[float, ...], answer: Answer, rates: tuple[float, ...]) -> float | None:
+    return figure(answer, own)

@@ -11,10 +11,9 @@ from lbopt.instances.families.experts import expert_workload
 from lbopt.statistics import MeanOverSeeds, over_seeds
 from lbopt.studies.configuration import Option
 from lbopt.studies.grid import Grid, run_grid
-from lbopt.studies.locality.constants import ITEM, AtLaw, ConstantBand, at_laws, bands_of
 from lbopt.studies.locality.laws import law_of
-from lbopt.studies.locality.plan import ITEMS, USUAL_ITEMS, PlannedRun, plan_of
-from lbopt.studies.locality.questions import Answer, Question, change, judged_by, questions
+from lbopt.studies.locality.plan import CONSTANTS, ITEMS, USUAL_ITEMS, PlannedRun, plan_of
+from lbopt.studies.locality.questions import Answer, AtLaw, Question, at_laws, change, judged_by, questions
 from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.study import Outcome, Study
 from lbopt.studies.verdict import Judged
@@ -155,15 +154,10 @@ class LocalityOutcome(Outcome):
         judged = (judged_by(one, one.figure, self.answers, self.config.rates) for one in asked)
         return [one for one in judged if one is not None]
 
-    def constant_bands(self) -> list[ConstantBand]:
-        """Return the statements that were judged over the ranges of the assumed constants."""
-        if ITEM not in self.config.items:
-            return []
-        return bands_of(questions(), self.answers, self.config.rates)
-
     def at_laws(self) -> list[AtLaw]:
-        """Return these statements under the step times that were given."""
-        return at_laws(questions(), self.answers, self.config.rates, self.config.laws)
+        """Return the statements of `STATEMENTS` over the range of the assumed constants and by given step times."""
+        laws = (*(CONSTANTS if "constants" in self.config.items else ()), *self.config.laws)
+        return at_laws(questions(), self.answers, self.config.rates, dict.fromkeys(laws))
 
     def mean(self, workload: str, run: PlannedRun, of: str) -> MeanOverSeeds | None:
         """Return `of` of a run over worlds: p50, p99, wait (s), experts, running, busiest_over_mean."""
@@ -215,7 +209,7 @@ tables.
 
 `--law` compares the routers under step times of your own, such as measured ones.
 
-With --out, writes claims.csv, runs.csv, signatures.csv, constants.csv, laws.csv, pictures (png, svg) and run.json.
+With --out, writes claims.csv, runs.csv, signatures.csv, laws.csv, pictures (png, svg) and run.json.
 Takes about 11 s a world and workload: 4 minutes in full with `--engine joblib:jobs=2`, and half a minute with
 `--seeds 2 --rates 60 --seconds 60`; `constants` takes about 14 s more a world and workload.
 
