@@ -1,54 +1,82 @@
 """Lists of patterns: of all workers before anything is decided, of some at a node, and what is left of them at a node.
 
-A list holds all patterns of a worker whose total lies in a window and whose profit is no less than what is needed:
+A list holds all patterns of a worker whose load lies in a window and whose profit is no less than what is needed:
 depth first, the largest request first, any number of slots. A branch is left when what is still to be chosen cannot
 lift the total into the window, cannot keep it there, or cannot bring the profit that is missing. Workers with too many
 patterns to be listed before anything is decided are listed at the nodes.
+
+Letters: W open workers, K size classes, Q the most slots of a worker, R rows. A row is a pattern of one worker; profits
+and losses are in 1/scale tokens.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record, integers
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.deadline import passed
 from lbopt.kernels.leximax.even import sort_up
-from lbopt.kernels.leximax.state import AT_A_NODE, BRANCHES, INFINITY, Choice, Lists
 from lbopt.kernels.search.pattern import last_fitting
+
+#: Patterns of a worker that are listed, and branches looked at for them.
+MOST_PATTERNS, BRANCHES = 20_000, 400_000
+
+#: Larger than every load.
+INFINITY = 1 << 61
+
+#: State of a choice. `steps`: work done; `gains`: improvements; `cut`: 1 where a list has become too long; `deadline`
+#: and `expired`, see `lbopt.kernels.deadline`.
+CHOICE = integers("steps", "gains", "cut", "deadline", "expired")
+
+
+class Lists(NamedTuple):
+    """The patterns of W workers, R rows in all; the rows change in place."""
+
+    v: Ints  # (K,) sizes, ascending
+    base: Ints  # (W,) loads before
+    slots: Ints  # (W,)
+    listed: Ints  # (W,) whether its patterns are listed before anything is decided
+    profit: Ints  # (K,) of a request
+    ceiling: Ints  # (W,) what no profit of a worker exceeds
+    forced: Ints  # (K,) whether the requests of a class must be used
+    items: Ints  # (R, Q) classes, :slots of the owner
+    loss: Ints  # (R,) what the profit lacks
+    load: Ints  # (R,) load of the owner with this pattern
+
+
+class Choice(NamedTuple):
+    """The state of a search; changes in place."""
+
+    state: Record  # CHOICE
+    avail: Ints  # (K,) requests left
+    row: Ints  # (W,) the decided row, -1 = undecided
+    order: Ints  # (W + 1,) who is decided at a depth
+    cursor: Ints  # (W + 1,)
+    left: Ints  # (W + 2,) losses that can be afforded
+    need: Ints  # (W + 2,) sum of the loads of the undecided
+    begin: Ints  # (W + 2, W) lists on the stack
+    end: Ints  # (W + 2, W)
+    rows: Ints  # (W + 2,) where the rows listed at a node begin
+    live: Ints  # (.,) the stack of rows
+    best: Ints  # (W,) the best loads, largest first
+    answer: Ints  # (W, Q) the classes of each worker there; -1 in front where they came from elsewhere
+    lo: Ints  # (W,) least load
+    hi: Ints  # (W,) largest load
+    even: Ints  # (W,) the most even loads of the undecided
+    loads: Ints  # (W,) scratch: loads, ascending
+    least: Ints  # (W,) scratch: least losses
 
 
 @kernel
-def list_window(
-    v: Ints,
-    avail: Ints,
-    p: Ints,
-    c: int,
-    lo: int,
-    hi: int,
-    need: int,
-    room: int,
-    most: int,
-    items: Ints,
-    start: int,
-) -> tuple[int, int, bool]:
-    """Write the patterns of c requests with lo <= total <= hi and profit >= need to rows start, start + 1, ...
+def list_patterns(lists: Lists, choice: Choice, w: int, lo: int, hi: int, need: int, start: int) -> int:
+    """Write the patterns of worker w with lo <= load <= hi and profit >= need to rows start, start + 1, ...
 
-    Parameters
-    ----------
-    v, avail, p
-        int64 (K,): sizes, tokens, ascending; requests left (changed and put back); profits, 1/scale tokens.
-    c, lo, hi, need
-        Slots; least and largest total, tokens; least profit, 1/scale tokens.
-    room, most
-        Most rows; most branches.
-    items, start
-        int64 (R, Q), written from row `start` on: classes, largest first.
-
-    Returns
-    -------
-    end, branches, complete
-        The end of the rows; branches looked at; False where there are more rows than `room`, or than `most` branches
-        lead to.
+    They are made of the requests that are left, classes largest first. Returns the end of the rows, -1 where they are
+    too many.
     """
+    v, p, items, avail, c = lists.v, lists.profit, lists.items, choice.avail, lists.slots[w]
+    lo -= lists.base[w]
+    hi -= lists.base[w]
     K = v.size
     top = np.empty(K, dtype=np.int64)  # the best profit of a class 0..k
     small = np.zeros(c + 1, dtype=np.int64)
@@ -61,7 +89,7 @@ def list_window(
             count += 1
             small[count] = small[count - 1] + v[k]
     if count < c:
-        return start, 1, True
+        return start
     chosen, complete = np.zeros(c, dtype=np.int64), True
     end, branches, depth, total, worth = start, 0, 0, 0, 0
     k = last_fitting(v, hi - small[c - 1])
@@ -71,7 +99,7 @@ def list_window(
         if rest == 0:
             while k >= 0 and total + v[k] >= lo:
                 if avail[k] > 0 and worth + p[k] >= need:
-                    if end - start == room or end == items.shape[0]:
+                    if end - start == MOST_PATTERNS or end == items.shape[0]:
                         complete = False
                         break
                     for q in range(depth):
@@ -87,7 +115,8 @@ def list_window(
                     found = True
                     break
                 k -= 1
-        if found and complete and branches <= most:
+        complete = complete and branches <= BRANCHES
+        if found and complete:
             chosen[depth] = k
             avail[k] -= 1
             total += v[k]
@@ -95,176 +124,93 @@ def list_window(
             depth += 1
             k = min(k, last_fitting(v, hi - total - small[c - depth - 1]))
             continue
-        complete = complete and branches <= most
-        if depth == 0:
-            return end, branches, complete
-        while True:  # take the last one back, all of them where this has failed
+        while depth > 0:  # take the last one back, all of them where this has failed
             depth -= 1
             k = chosen[depth]
             avail[k] += 1
             total -= v[k]
             worth -= p[k]
-            if complete or depth == 0:
+            if complete:
                 break
-        if not complete:
-            return end, branches, False
+        if not complete or rest == c - 1:
+            choice.state.steps += branches
+            return end if complete else -1
         k -= 1
 
 
 @kernel
-def list_workers(
-    v: Ints,
-    n: Ints,
-    base: Ints,
-    slots: Ints,
-    least: Ints,
-    largest: Ints,
-    profit: Ints,
-    need: Ints,
-    room: int,
-    most: int,
-    items: Ints,
-    first: Ints,
-    last: Ints,
-    deadline: int,
-) -> int:
-    """List the patterns of each worker w with a load in its window and a profit of at least need[w]; return the rows.
+def list_worker(lists: Lists, choice: Choice, depth: int, w: int, lo: int, hi: int, target: int) -> bool:
+    """Put the patterns of worker w with a load of lo..hi on the stack, those next to `target` first.
 
-    Rows first[w]..last[w] of `items` (R, Q) are those of worker w; first[w] = last[w] = -1 where there are more than
-    `room`, or more than `most` branches to be looked at, or no rows left, or no time.
-
-    Parameters
-    ----------
-    v, n, profit
-        int64 (K,): sizes, tokens, ascending; requests (changed and put back); profits, 1/scale tokens.
-    base, slots, need
-        int64 (W,): loads before, tokens; slots; least profit, 1/scale tokens.
-    least, largest
-        int64 (W,): window of the load, tokens.
-    room, most
-        Most patterns of a worker; most branches looked at for them.
-    items, first, last
-        int64 (R, Q), (W,) and (W,), written: classes of each row; rows of each worker.
-    deadline
-        Nanoseconds, see `lbopt.kernels.deadline`.
+    The list begins at choice.begin[depth, w], its rows at choice.rows[depth]. False where it would be too long.
     """
-    end = 0
-    for w in range(slots.size):
-        first[w] = last[w] = -1
-        if passed(deadline):
-            continue
-        stop, _, complete = list_window(
-            *(v, n, profit, slots[w], least[w] - base[w], largest[w] - base[w], need[w]),
-            *(room, most, items, end),
-        )
-        if complete:
-            first[w], last[w] = end, stop
-            end = stop
-    return end
-
-
-@kernel
-def list_here(lists: Lists, choice: Choice, depth: int, w: int, lo: int, hi: int, target: int) -> None:
-    """List the patterns of a worker at a node, those next to the load `target` first.
-
-    Where lo..hi holds too many, a smaller window is listed, and the node counts as cut short.
-
-    Parameters
-    ----------
-    lists, choice
-        Lists of patterns, and the state of the search; rows, loads, losses and the stack change in place.
-    depth, w
-        Depth of the node; worker.
-    lo, hi, target
-        Least and largest load; load to begin with, tokens.
-    """
-    start, base, c = choice.rows[depth], lists.base[w], lists.slots[w]
-    first = 0  # of several prices, the lists are made by the first
-    profit, need = lists.profit[first], lists.bound[first, w] - choice.left[depth, first]
-    reach, before = 0, -1
-    while True:
-        low, high = max(lo, target - reach), min(hi, target + reach)
-        stop, branches, complete = list_window(
-            *(lists.v, choice.avail, profit, c, low - base, high - base, need, AT_A_NODE, BRANCHES),
-            *(lists.items, start),
-        )
-        choice.state.steps += branches
-        if not complete:
-            if before >= 0:  # the window before was listed in full, and is written over
-                low, high = max(lo, target - before), min(hi, target + before)
-                stop, _, _ = list_window(
-                    *(lists.v, choice.avail, profit, c, low - base, high - base, need, AT_A_NODE, BRANCHES),
-                    *(lists.items, start),
-                )
-            choice.short[depth] = 1
-            for j in range(choice.best.size):
-                choice.bound[depth, j] = choice.loads[j]
-            break
-        if low == lo and high == hi:
-            break
-        before = reach
-        reach = 4 * max(1, reach)
+    start, c = choice.rows[depth], lists.slots[w]
+    stop = list_patterns(lists, choice, w, lo, hi, lists.ceiling[w] - choice.left[depth], start)
+    if stop < 0:
+        return False
+    at = choice.begin[depth, w]
     count = stop - start
     distance = np.empty(count, dtype=np.int64)
     for j in range(start, stop):
-        lists.load[j] = base
-        for i in range(lists.profit.shape[0]):
-            lists.loss[j, i] = lists.bound[i, w]
+        load, gained = lists.base[w], 0
         for q in range(c):
-            k = lists.items[j, q]
-            lists.load[j] += lists.v[k]
-            for i in range(lists.profit.shape[0]):
-                lists.loss[j, i] -= lists.profit[i, k]
-        distance[j - start] = abs(lists.load[j] - target)
-    at = choice.begin[depth + 1, w]
-    for r in range(count):
-        choice.live[at + r] = start + r
+            load += lists.v[lists.items[j, q]]
+            gained += lists.profit[lists.items[j, q]]
+        lists.load[j], lists.loss[j] = load, lists.ceiling[w] - gained
+        distance[j - start] = abs(load - target)
+        choice.live[at + j - start] = j
     sort_up(distance, choice.live[at : at + count])
-    choice.end[depth + 1, w] = at + count
-    choice.rows[depth + 1] = stop
+    choice.end[depth, w] = at + count
+    choice.rows[depth] = stop
+    return True
 
 
 @kernel
-def filtered(
-    lists: Lists, choice: Choice, w: int, first: int, last: int, at: int, fresh: bool, lo: int, hi: int
-) -> tuple[int, int, int]:
-    """Copy what is left of a worker's list to `at`; return its end, and the least and largest load in it.
+def list_all(lists: Lists, choice: Choice) -> None:
+    """List the patterns of all workers whose list is not too long, before anything is decided.
 
-    Parameters
-    ----------
-    lists, choice
-        Lists of patterns, and the state of the search, whose stack and least losses change in place.
-    w, first, last, at
-        Worker; its part of the stack; where the copy begins.
-    fresh
-        Whether the requests of a pattern may have been taken since the last filtering.
-    lo, hi
-        Least and largest load, tokens.
+    What the best pattern of a list lacks is lost whatever is chosen: the ceiling falls by it, and so does the budget.
     """
-    live, least, loss, avail = choice.live, choice.least[w], lists.loss, choice.avail
-    spare = choice.spare
-    prices, c = lists.profit.shape[0], lists.slots[w]
-    low, high = INFINITY, -INFINITY
-    begin = at
+    root = 0
+    for w in range(lists.slots.size):
+        start = choice.rows[root]
+        choice.begin[root, w] = choice.end[root, w] = start
+        lists.listed[w] = 1 if list_worker(lists, choice, root, w, choice.lo[w], choice.hi[w], choice.even[w]) else 0
+        if choice.rows[root] > start:
+            lost = INFINITY
+            for j in range(start, choice.rows[root]):
+                lost = min(lost, lists.loss[j])
+            for j in range(start, choice.rows[root]):
+                lists.loss[j] -= lost
+            lists.ceiling[w] -= lost
+            choice.left[root] -= lost
+
+
+@kernel
+def filtered(lists: Lists, choice: Choice, depth: int, w: int, at: int, spare: int, fresh: bool) -> int:
+    """Copy what is left of a worker's list to `at`, and return its end; choice.lo, hi and least follow.
+
+    What is left has a load in lo..hi and affords its loss: `spare` is what the least losses of all leave. `fresh` says
+    that the list is that of the node before, some requests of which may have been taken since.
+    """
+    live, avail, c = choice.live, choice.avail, lists.slots[w]
+    source = depth if fresh else depth + 1
+    first, last = choice.begin[source, w], choice.end[source, w]
+    low, high, cheapest = INFINITY, -INFINITY, INFINITY
+    choice.begin[depth + 1, w] = at
     for r in range(first, last):
         j = live[r]
-        size = lists.load[j]
-        if size > hi or size < lo:
+        load, loss = lists.load[j], lists.loss[j]
+        if load < choice.lo[w] or load > choice.hi[w] or loss > spare + choice.least[w]:
             continue
-        good = True
-        for i in range(prices):
-            good = good and loss[j, i] <= spare[i] + least[i]
-        if good and (not fresh or _free(lists.items[j], c, avail)):
+        if not fresh or _free(lists.items[j], c, avail):
             live[at] = j
             at += 1
-            low, high = min(low, size), max(high, size)
+            low, high, cheapest = min(low, load), max(high, load), min(cheapest, loss)
     choice.state.steps += last - first + 1
-    for i in range(prices):
-        cheapest = INFINITY
-        for r in range(begin, at):
-            cheapest = min(cheapest, loss[live[r], i])
-        least[i] = cheapest
-    return at, low, high
+    choice.end[depth + 1, w] = at
+    choice.lo[w], choice.hi[w], choice.least[w] = low, high, cheapest
+    return at
 
 
 @kernel

@@ -6,9 +6,8 @@
    assignment out (`lbopt.kernels.leximax.even`). Where it reaches the most even loads that the least and the
    largest possible load of each worker allow, it is leximax.
 3. Else every pattern that an assignment with lesser loads could use is listed, and a depth-first search over the lists
-   settles the question (`leximax_choice`) where that is quickly done.
-4. Where it is not, the exact search is asked for each load whether it can be less (`leximax_stages`).
-5. Where a question stays open, the lists are searched once more, at all prices that were found on the way.
+   settles the question (`leximax_choice`) where a millisecond or two suffice.
+4. Where they do not, the exact search is asked for each load whether it can be less (`leximax_stages`).
 
 What is claimed is proved; what is not proved in time is an optimal assignment as even as was found.
 """
@@ -16,8 +15,6 @@ What is claimed is proved; what is not proved in time is an optimal assignment a
 from __future__ import annotations
 
 from functools import cache
-
-import numpy as np
 
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
@@ -30,12 +27,6 @@ from lbopt.solvers.exact.leximax_stages import press_down
 from lbopt.solvers.exact.search import ExactAnswer, search_exactly
 from lbopt.solvers.exact.tie_orders import canonical
 from lbopt.solvers.exact.workspace import fits_memory
-
-#: Steps of the search over lists, some 20 to 40 ns each: at first, and where all else has failed.
-BRIEF, LONGEST = 50_000, 200_000_000
-
-#: Prices that cut off in the last search over lists.
-MOST_PRICES = 12
 
 #: Steps of exchanges between workers.
 _EXCHANGES = 300_000_000
@@ -57,7 +48,7 @@ def most_even(problem: StepProblem, answer: ExactAnswer, optimum: IntArray, limi
     -------
     assignment, ending
         Of the same cost, its sorted loads no greater than before. "done", "time", "cancelled", "interrupted", or
-        "stuck": numbers too large for the search, or too many lists.
+        "stuck": numbers too large for the search, or a question that stayed open.
     """
     if not fits_memory(problem):
         return optimum, "stuck"
@@ -84,15 +75,7 @@ def _settle(room: Room, limits: Limits) -> str:
         return "done"
     if room.slots.max() > MOST_SLOTS:
         return "stuck"
-    prices = room.best_prices(1)
-    if not prices:
-        return "stuck"
-    ending = choose(room, prices, BRIEF, limits)
-    if ending in ("effort", "stuck"):
-        ending = press_down(room, limits)
-    if ending == "stuck":
-        ending = choose(room, room.best_prices(MOST_PRICES), LONGEST, limits)
-    return "stuck" if ending == "effort" else ending
+    return "done" if choose(room, limits) else press_down(room, limits)
 
 
 @cache
@@ -107,4 +90,4 @@ def load_kernels() -> None:
     room = Room(decision, answer, answer.assignment, limits)
     room.even_out(0)
     room.is_even()
-    choose(room, room.best_prices(1), np.iinfo(np.int64).max, limits)
+    choose(room, limits)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbopt.kernels.search.state import CLOSED, OPEN, PROVED, Search
+from lbopt.kernels.search.state import OPEN, PROVED, Search
 from lbopt.model import StepProblem, loads_after, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
-from lbopt.solvers.exact.decision import LARGEST, Decision
+from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.search import SLICE, ExactAnswer
 
 #: Beyond so many slots of a worker the search by prices takes too long to be asked again and again.
@@ -69,19 +69,7 @@ def _asked(decision: Decision, search: Search, among: tuple[int, int], cost: int
             ending = limits.stopped() or ("time" if search.known.expired else None)
     if search.known.cost <= cost:
         return "found"
-    bounds = search.ranges.bound[: search.known.ranges].tolist()
-    scale = int(decision.step.scale)
-    proved = state == PROVED and all(bound == CLOSED or is_sound(bound - cost, scale) for bound in bounds)
-    return ending or ("none" if proved else "stuck")
-
-
-def is_sound(excess: int, scale: int) -> bool:
-    """Tell whether a bound can exceed a cost by so many tokens.
-
-    No sum of profits is beyond `decision.LARGEST`. What is, comes from a worker for whom no pattern was found although
-    there is one, and proves nothing.
-    """
-    return scale * excess < 2 * LARGEST
+    return ending or ("none" if state == PROVED else "stuck")
 
 
 def hand_over(search: Search, answer: ExactAnswer) -> None:

@@ -65,7 +65,7 @@ class Room:
         self.masters = decision.masters
         hand_over(self.search, answer)
         kept = min(int(self.search.known.prices), self.search.bank.shape[0])
-        self._prices = [self.search.bank[j, self._kept].copy() for j in range(kept)]
+        self._prices = [floor, *(self.search.bank[j, self._kept].copy() for j in range(kept))]
         self.search.known.prices = 0
 
     @property
@@ -109,31 +109,21 @@ class Room:
         """Tell whether the assignment is as even as the bounds on each load allow."""
         return bool(compared(np.sort(self.even_loads()), self.best) >= 0)
 
-    def remember(self, prices: IntArray) -> None:
-        """Keep prices that were found for some question; int64 (K,)."""
-        self._prices.append(prices)
+    def best_prices(self) -> IntArray | None:
+        """Return the known prices that leave least at the largest load, None for none; search.bound follows them."""
+        bounds = [self._bound_at(prices) for prices in self._prices]
+        if all(bound is None for bound in bounds):
+            return None
+        best = min((bound, -at) for at, bound in enumerate(bounds) if bound is not None)
+        prices: IntArray = self._prices[-best[1]]
+        self._bound_at(prices)
+        return prices
 
-    def best_prices(self, most: int) -> list[IntArray]:
-        """Return up to `most` of the known prices: that which leaves least at the largest load, and then the newest."""
-        useful = []
-        for age, prices in enumerate(reversed([self.step.floor, *self._prices])):
-            tokens = self.bound_at(prices, int(self.after.max()))
-            if tokens is not None:
-                useful.append((tokens, age, prices))
-        if not useful:
-            return []
-        best = min(useful, key=lambda one: one[:2])
-        others = [prices for _, age, prices in useful if age != best[1]]
-        return [best[2], *others[: most - 1]]
-
-    def bound_at(self, prices: IntArray, envelope: int) -> int | None:
-        """Return the bound on scale times the tokens under `envelope`; search.bound has those of the workers.
-
-        None where the prices are of no use.
-        """
+    def _bound_at(self, prices: IntArray) -> int | None:
+        """Return the bound on scale times the tokens under the largest load; None where the prices are of no use."""
         self.search.price[: prices.size] = prices
         self.search.known.deadline = self._limits.deadline()
-        tokens = int(evaluate(self.step, self.search, envelope, EXACT))
+        tokens = int(evaluate(self.step, self.search, int(self.after.max()), EXACT))
         useless = tokens == NONE or self.search.bound[: self.slots.size].min() <= NONE // 2
         return None if useless else tokens
 

@@ -21,7 +21,6 @@ from lbopt.kernels.search.state import OPEN, PROVED, Step
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact.decision import LARGEST
-from lbopt.solvers.exact.leximax_envelope import is_sound
 from lbopt.solvers.exact.leximax_room import Room
 from lbopt.solvers.exact.workspace import workspace
 
@@ -51,14 +50,13 @@ def press_down(room: Room, limits: Limits) -> str:
     ending, j = "done", 0
     prices: dict[str, IntArray] = {}
     lightest = np.sort(room.base + room.step.sums[room.slots])[::-1]
+    best, even = room.best, np.sort(room.even_loads())[::-1]
     while True:
         stopped = limits.stopped()
         if stopped is not None:
             return stopped
-        best = room.best
         if best[j] - best[-1] <= 1:  # the rest is as even as its sum allows
             return ending
-        even = np.sort(room.even_loads())[::-1]
         if best[j] == best[j + 1] or best[j] <= lightest[j] or (best[: j + 1] == even[: j + 1]).all():
             j += 1
             continue
@@ -68,7 +66,8 @@ def press_down(room: Room, limits: Limits) -> str:
             room.take(held)
             assert room.best.tolist() < best.tolist(), "the search answers with loads that were forbidden"
             room.even_out(_EXCHANGES)
-            j = int(np.argmax(room.best != best))
+            before, best, even = best, room.best, np.sort(room.even_loads())[::-1]
+            j = int(np.argmax(best != before))
             continue
         if answer not in ("none", "open"):
             return answer
@@ -83,19 +82,9 @@ def _asked(room: Room, j: int, prices: dict[str, IntArray], work: int, limits: L
     The answer is "found", "none", "open" or what `limits` say. `prices` are those of the last question; they change in
     place.
     """
-    for more in range(3):
-        question = _question(room, j, more)
-        if question is None:
-            return "open", None
-        answer, held, sound = _searched(room, question, prices if more == 0 else {}, work, limits)
-        if sound:
-            return answer, held
-    return "open", None
-
-
-def _searched(
-    room: Room, question: Tickets, prices: dict[str, IntArray], work: int, limits: Limits
-) -> tuple[str, IntArray | None, bool]:
+    question = _question(room, j)
+    if question is None:
+        return "open", None
     step, envelope, allowed = question
     W, K, L = room.slots.size, room.step.v.size, step.v.size
     search, masters = workspace(W, L, int(step.slots.max()))
@@ -118,22 +107,18 @@ def _searched(
         if state == OPEN:
             ending = limits.stopped() or ("time" if known.expired else None) or ("open" if known.work >= work else None)
     if known.cost <= envelope:
-        answer = search.answer[:W, : step.slots.max()]
-        return "found", _without_tickets(answer, room.slots, K), True
-    if state == PROVED and not is_sound(int(alone.bound) - envelope, int(step.scale)):
-        return "open", None, False
+        return "found", _without_tickets(search.answer[:W, : step.slots.max()], room.slots, K)
     count, size = int(known.prices) - 1, search.bank.shape[0]
     at = count if count < size else 1 + (count - 1) % (size - 1)  # the newest, see `keeping.place_in_bank`
-    room.remember(search.bank[at, :K].copy())
     prices.update(requests=search.bank[at, :K].copy(), tickets=search.bank[at, K:L].copy(), limits=allowed)
-    return ending or ("none" if state == PROVED else "open"), None, True
+    return ending or ("none" if state == PROVED else "open"), None
 
 
-def _question(room: Room, j: int, more: int) -> Tickets | None:
-    """Return the step problem with tickets; None where its numbers are too large. `more` varies the size of tickets."""
+def _question(room: Room, j: int) -> Tickets | None:
+    """Return the step problem with tickets; None where its numbers are too large."""
     whole, slots, best = room.step, room.slots + 1, room.best
     W, top = room.slots.size, int(best[0])
-    large = max(int(whole.v[-1]), top - int(room.base.min())) + 1 + more
+    large = max(int(whole.v[-1]), top - int(room.base.min())) + 1
     wanted = np.concatenate([best[:j], np.full(W - j, best[j] - 1)])
     tickets, copies = np.unique(large + (top - wanted), return_counts=True)
     v, n = np.concatenate([whole.v, tickets]), np.concatenate([whole.n, copies])

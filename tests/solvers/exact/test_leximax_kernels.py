@@ -6,9 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lbopt.kernels.arrays import record
 from lbopt.kernels.deadline import NEVER
 from lbopt.kernels.leximax.even import compared, even_out, sort_up, water
-from lbopt.kernels.leximax.lists import list_window
+from lbopt.kernels.leximax.lists import CHOICE, Choice, Lists, list_patterns
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -43,13 +44,16 @@ def test_comparing_is_that_of_words(first, data):
 def test_lists_hold_every_pattern_in_the_window_once(seed):
     rng = np.random.default_rng(seed)
     v = np.unique(rng.integers(0, 40, rng.integers(1, 7)))
-    n, c = rng.integers(0, 3, v.size), int(rng.integers(1, 5))
+    n, c, base = rng.integers(0, 3, v.size), int(rng.integers(1, 5)), int(rng.integers(0, 9))
     p = rng.integers(-20, 30, v.size)
     low, high = sorted(rng.integers(0, 100, 2).tolist())
     need = int(rng.integers(-50, 40))
-    items = np.zeros((2000, c), dtype=np.int64)
-    before = n.copy()
-    end, _, complete = list_window(v, n, p, c, low, high, need, 2000, 10**6, items, 0)
+    lists = Lists(*np.zeros((len(Lists._fields), 1), dtype=np.int64))._replace(
+        v=v, profit=p, base=np.array([base]), slots=np.array([c]), items=np.zeros((2000, c), dtype=np.int64)
+    )
+    choice = Choice(record(CHOICE), *np.zeros((len(Choice._fields) - 1, 1), dtype=np.int64))._replace(avail=n.copy())
+    two = {name: np.zeros((1, 1), dtype=np.int64) for name in ("begin", "end", "answer")}
+    end = list_patterns(lists, choice._replace(**two), 0, base + low, base + high, need, 0)
     expected = {
         pattern
         for pattern in itertools.combinations_with_replacement(range(v.size - 1, -1, -1), c)
@@ -57,12 +61,9 @@ def test_lists_hold_every_pattern_in_the_window_once(seed):
         and low <= v[list(pattern)].sum() <= high
         and p[list(pattern)].sum() >= need
     }
-    found = [tuple(row) for row in items[:end].tolist()]
-    assert complete and len(found) == len(set(found)) and set(found) == expected
-    assert (n == before).all()
-    if len(expected) > 1:
-        end, _, complete = list_window(v, n, p, c, low, high, need, len(expected) - 1, 10**6, items, 0)
-        assert not complete and end == len(expected) - 1 and (n == before).all()
+    found = [tuple(row) for row in lists.items[:end].tolist()]
+    assert len(found) == len(set(found)) and set(found) == expected
+    assert (choice.avail == n).all()
 
 
 @settings(deadline=None)
