@@ -37,8 +37,8 @@ if TYPE_CHECKING:  # from the file itself where a module of the name stands besi
     from lbopt.simulator import Run as Run
     from lbopt.solvers import Result as Result
     from lbopt.solvers import verify as verify
+    from lbopt.solvers.front import solve as solve
     from lbopt.solvers.sensitivity import sensitivity as sensitivity
-    from lbopt.solvers.solve import solve as solve
     from lbopt.studies.gap import GapOutcome as GapOutcome
     from lbopt.warming import warm_up as warm_up
 

@@ -66,7 +66,7 @@ def solve(
     if write is not None:
         chosen.write(write)
     if solver == "all":
-        check_stops(solver, effort, target, gap, None, None)
+        check_stops(solver, effort=effort, target=target, gap=gap)
         found = {}
         for name in ("exact", *filter(is_available, AUTO_ORDER)):
             if name != "exact":  # loading its package is no part of its time; compiling never is

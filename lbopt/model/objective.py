@@ -124,15 +124,22 @@ def goals_reached(problem: StepProblem, assignment: IntArray) -> tuple[int, ...]
     return tuple(values[goal] for goal in problem.conditions.goals)
 
 
-def rank(problem: StepProblem, assignment: IntArray, paused: BoolArray | None = None) -> tuple[int, ...]:
+def rank(
+    problem: StepProblem, assignment: IntArray, paused: BoolArray | None = None, loads: IntArray | None = None
+) -> tuple[int, ...]:
     """Return the goals, then the objective: of two decisions the one with the smaller tuple is better.
 
     Parameters
     ----------
     problem, assignment, paused
         As in `objective`.
+    loads
+        What `loads_after` returns, where that is known already.
     """
-    return (*goals_reached(problem, assignment), objective(problem, assignment, paused))
+    after = loads_after(problem, assignment, paused) if loads is None else loads
+    if problem.conditions is None:
+        return (imbalance(after),)
+    return (*goals_reached(problem, assignment), imbalance(after) + costs(problem, assignment, paused))
 
 
 def barrier_total(problem: StepProblem, assignment: IntArray, paused: BoolArray | None = None) -> int:

@@ -222,7 +222,7 @@ class BfIo:
             raise KeyboardInterrupt
         if outcome is not None and outcome.best is not None:
             searched = any(bound.proof == "certificate" for bound in outcome.bounds)
-            standing = "open" if not outcome.closed(problem) else "searched" if searched else "proved"
+            standing = "open" if not outcome.closed else "searched" if searched else "proved"
             return outcome.best.assignment, outcome.bounds[-1].value, standing
         return placed_greedily(problem)
 
@@ -242,11 +242,11 @@ def placed_greedily(problem: StepProblem) -> tuple[NDArray[np.int64], int, str]:
 
     Greedy orders can leave no room for a request that must start. By age all of these fit, so that is the last resort.
     """
-    from lbopt.solvers.conditions.decision import Decision
     from lbopt.solvers.conditions.greedy import elementary_bounds, greedy_decision
+    from lbopt.solvers.engine import Decision
 
     numbers = paced_numbers(problem)
-    placed = greedy_decision(numbers) or Decision(placed_by_age(problem), None)
+    placed = greedy_decision(numbers) or Decision(problem, placed_by_age(problem))
     return placed.assignment, elementary_bounds(problem, placed)[-1].value, "open"
 
 

@@ -1,13 +1,13 @@
 """Exact answers: `solve` finds and `verify` checks; solver packages are imported only when one of them runs."""
 
 from lbopt.solvers.arguments import check_solver
-from lbopt.solvers.budget import Progress
+from lbopt.solvers.budget import Progress, Stops
 from lbopt.solvers.certificate import VerificationReport, verify
 from lbopt.solvers.elementary import elementary_bound, greedy_assignment
+from lbopt.solvers.front import solve
 from lbopt.solvers.registry import BACKENDS, Capabilities, is_available
 from lbopt.solvers.result import PROVED_BY, STOP_REASONS, Result
 from lbopt.solvers.sensitivity import Sensitivity, sensitivity
-from lbopt.solvers.solve import solve
 
 __all__ = [
     "BACKENDS",
@@ -17,6 +17,7 @@ __all__ = [
     "Progress",
     "Result",
     "Sensitivity",
+    "Stops",
     "VerificationReport",
     "check_solver",
     "elementary_bound",

@@ -8,6 +8,7 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem, check_assignment
+from lbopt.solvers.budget import Stops
 from lbopt.solvers.engine import Question
 from lbopt.solvers.registry import OWN, require
 from lbopt.solvers.result import TIES
@@ -22,7 +23,7 @@ def checked_question(problem: Any, solver: Any, *, time_limit: Any, seed: Any, h
     Parameters
     ----------
     problem, solver, time_limit, seed, hint, tie
-        As in `lbopt.solvers.solve.solve`, and of any type.
+        As in `lbopt.solvers.front.solve`, and of any type.
     """
     if not isinstance(problem, StepProblem):
         raise InputError(f"problem is a {type(problem).__name__}; expected a StepProblem")
@@ -47,15 +48,17 @@ def check_solver(solver: Any, time_limit: Any) -> None:
             raise InputError(f"time_limit is {time_limit!r}; expected seconds above 0, or None for no limit")
 
 
-def check_stops(solver: str, effort: Any, target: Any, gap: Any, cancel: Any, callback: Any) -> None:
-    """Raise if what ends a search early cannot be used, or is for another solver; arguments are those of `solve`.
+def check_stops(solver: str, **stops: Any) -> None:
+    """Raise if what ends a search early cannot be used, or is for another solver.
 
     Parameters
     ----------
-    solver, effort, target, gap, cancel, callback
-        As in `lbopt.solvers.solve.solve`, and of any type.
+    **stops
+        As in `lbopt.solvers.Stops`, and of any type.
     """
-    given = {"effort": effort, "target": target, "gap": gap, "cancel": cancel, "callback": callback}
+    given = {name: stops.pop(name, None) for name in Stops.__annotations__}
+    if stops:
+        raise TypeError(f"solve() got an unexpected keyword argument {next(iter(stops))!r}")
     named = [name for name, value in given.items() if value is not None]
     if named and solver not in ("exact", "search"):
         raise InputError(
@@ -66,6 +69,7 @@ def check_stops(solver: str, effort: Any, target: Any, gap: Any, cancel: Any, ca
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if value is not None and not (whole and value >= least):
             raise InputError(f"{name} is {value!r}; expected a whole number of {least} or more, or None")
+    cancel, callback = given["cancel"], given["callback"]
     if cancel is not None and not callable(getattr(cancel, "is_set", None)):
         raise InputError(f"cancel is a {type(cancel).__name__}; expected a threading.Event, or None")
     if callback is not None and not callable(callback):

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Event, Thread
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from lbopt.kernels import compile_time
 
@@ -37,6 +37,30 @@ _FOREVER = 1e9
 Clock = Callable[[], float | None]
 
 
+class Stops(TypedDict, total=False):
+    """What ends lbopt's own search before its proof, and who hears how far it is; all parts are optional.
+
+    Parameters
+    ----------
+    effort
+        Units of work, about a microsecond each, after which lbopt's own search stops with what it knows: a limit that
+        every machine feels alike. Small problems are exhausted whatever it is.
+    target, gap
+        Stop where the imbalance is at most `target`, or its distance from the bound at most `gap`; tokens.
+    cancel
+        A `threading.Event`: where it is set, the solve ends with what is known.
+    callback
+        Called with a `Progress` (objective, bound, seconds, work) where one of them has become better. What it raises
+        ends the solve.
+    """
+
+    effort: int | None
+    target: int | None
+    gap: int | None
+    cancel: Cancel | None
+    callback: Callable[[Progress], object] | None
+
+
 class Budget:
     """What one call of `solve` may spend.
 
@@ -46,24 +70,14 @@ class Budget:
         Seconds, above 0; None for no limit.
     seed
         Seed of the solvers that take one.
-    effort, target, gap, cancel, callback
-        As in `Limits`.
+    **stops
+        As in `Stops`.
     """
 
-    def __init__(
-        self,
-        time_limit: float | None,
-        seed: int = 0,
-        *,
-        effort: int | None = None,
-        target: int | None = None,
-        gap: int | None = None,
-        cancel: Cancel | None = None,
-        callback: Callable[[Progress], object] | None = None,
-    ) -> None:
+    def __init__(self, time_limit: float | None, seed: int = 0, **stops: Unpack[Stops]) -> None:
         self.time_limit, self.seed = time_limit, seed
-        self.begun = _now()
-        self.limits = Limits(countdown(time_limit), effort, target, gap, cancel, callback, seed)
+        self.limits = Limits(countdown(time_limit), seed=seed, **stops)
+        self.begun = self.limits.begun
 
     @property
     def seconds(self) -> float:
@@ -137,7 +151,7 @@ class Limits:
     cancel: Cancel | None = None
     callback: Callable[[Progress], object] | None = None
     seed: int = 0
-    _begun: float = field(default_factory=lambda: _now())
+    begun: float = field(default_factory=lambda: _now())
     _told: list[tuple[int | None, int, int]] = field(default_factory=list)
 
     def reached(self, work: int, cost: int | None = None, bound: int = 0) -> str | None:
@@ -151,7 +165,7 @@ class Limits:
         if self.callback is not None and (not self._told or self._told[-1][:2] != (cost, bound)):
             work = max([work, *(before for *_, before in self._told)])  # a solve as a whole counts none
             self._told[:] = [(cost, bound, work)]
-            self.callback(Progress(cost, bound, _now() - self._begun, work))
+            self.callback(Progress(cost, bound, _now() - self.begun, work))
         if self._cancelled():
             return "cancelled"
         if cost is not None and self.good_enough(cost, bound):

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray, integer_array
+from lbopt.solvers.front import solve
 from lbopt.solvers.placing_program import PlacingProgram
-from lbopt.solvers.solve import solve
 
 #: Requests, tokens and free slots in all, below which sums stay far from 2**63.
 MOST = 2**50

@@ -14,34 +14,7 @@ import numpy as np
 from lbopt.model import WAITS, StepProblem, objective
 from lbopt.model.floors import Floors
 from lbopt.model.integers import IntArray
-from lbopt.solvers.budget import Budget
 from lbopt.solvers.conditions.greedy import greedy_under_conditions
-from lbopt.solvers.engine import Answer, Engine, Knowledge
-
-
-class Elementary(Engine):
-    """The engine that every solver but lbopt's own search starts from."""
-
-    def refusal(self) -> str | None:
-        """Return None: every problem has a greedy placement and an elementary bound."""
-        return None
-
-    def run(self, known: Knowledge, budget: Budget) -> None:
-        """Place greedily, unless the hint is as good; it is the last word where bound and placement meet."""
-        problem, tie = self.question.problem, self.question.tie
-        best, given = greedy_assignment(problem), known.assignment
-        if given is not None and objective(problem, given) <= objective(problem, best):
-            best = given
-        bound = elementary_bound(problem)
-        only_one = problem.num_admitted == 0  # where no request is admitted there is one assignment
-        self._answer = Answer(
-            assignment=best,
-            bound=bound,
-            proof="elementary-bound",
-            stop="done",
-            tie=tie if only_one else "any",
-            final=only_one or (tie == "any" and objective(problem, best) == bound),
-        )
 
 
 def greedy_assignment(problem: StepProblem) -> IntArray:

@@ -1,44 +1,175 @@
-"""What an engine is: an object that answers one question by three calls, and how its answer is joined with the others.
+"""What is asked, what is known of it, and what an engine is: an object that adds to what is known.
 
-`refusal` says why an engine cannot answer a question, `run` searches within a budget, and `answer` returns what the
-engine knows then. `lbopt.solvers.registry` lists the engines; `lbopt.solvers.solve` asks them.
+A decision is an assignment and the running requests that pause. Decisions are compared by their rank: the goals of the
+problem in their order, then the objective (`lbopt.model.objective.rank`). A plain problem is one without conditions,
+hence without goals before the objective and without pauses.
+
+`refusal` says why an engine cannot answer a question, and `run` searches within a budget. `lbopt.solvers.registry`
+lists the engines; `lbopt.solvers.front` asks them.
 """
 
 from __future__ import annotations
 
-import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lbopt.model import StepProblem, objective
+import numpy as np
+
+from lbopt.model import StepProblem, loads_after, rank
 from lbopt.model.formulation import Program, formulate
-from lbopt.model.integers import IntArray
+from lbopt.model.integers import BoolArray, IntArray
 from lbopt.model.paced_numbers import PacedNumbers, paced_numbers
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.certificates import Certificate
-from lbopt.solvers.result import PROVED_BY
 
 if TYPE_CHECKING:
     from lbopt.solvers.registry import Capabilities
 
-_LOG = logging.getLogger(__name__)
-
 #: Why an engine cannot answer a question.
 REFUSALS = {
     "no requests": "no request can be admitted",
+    "conditions": "the problem has conditions, and the engine answers plain ones",
+    "no conditions": "the problem has no conditions",
     "window": "the problem has a window, and the engine answers single steps",
     "no window": "the problem has no window",
-    "all admitted": "all requests are admitted, which another engine answers",
-    "some wait": "some requests have to wait",
     "departures": "requests end within the window or slots stay empty, and the engine has one profile for all",
     "package": "the package of the engine is not installed",
     "numbers": "the numbers are beyond the range in which the engine is started",
     "memory": "the integer program would take too much memory",
     "leaves": "there are too many assignments to try them all",
 }
+
+
+class Decision:
+    """Who goes where and who pauses, and what follows from it, which is counted once.
+
+    Parameters
+    ----------
+    problem
+        The step problem.
+    assignment
+        int64 (N,), worker of each request, -1 where it waits; it must not change any more.
+    paused
+        bool (R,), which of the running requests sit out the step; None where none may.
+    """
+
+    def __init__(self, problem: StepProblem, assignment: IntArray, paused: BoolArray | None = None) -> None:
+        self.problem, self.assignment, self.paused = problem, assignment, paused
+
+    @classmethod
+    def of(cls, problem: StepProblem, workers: Sequence[int], pauses: Sequence[bool] | None = None) -> Decision:
+        """Return the decision for plain lists; without `pauses` none pauses."""
+        conditions, paused = problem.conditions, None
+        if conditions is not None and conditions.num_pausable > 0:
+            paused = np.zeros(conditions.num_pausable, dtype=np.bool_) if pauses is None else np.array(pauses, np.bool_)
+        return cls(problem, np.array(workers, dtype=np.int64), paused)
+
+    def pauses(self) -> list[bool]:
+        """Return which requests pause as a list, empty where none may."""
+        return [] if self.paused is None else self.paused.tolist()
+
+    @cached_property
+    def loads(self) -> IntArray:
+        """All loads after it, int64 (G, H + 1)."""
+        return loads_after(self.problem, self.assignment, self.paused)
+
+    @cached_property
+    def rank(self) -> tuple[int, ...]:
+        """The goals and the objective."""
+        return rank(self.problem, self.assignment, self.paused, self.loads)
+
+    @property
+    def shape(self) -> list[int]:
+        """All loads from the largest down."""
+        return sorted(map(int, self.loads.ravel()), reverse=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A lower bound on one goal or on the objective, and where it comes from, as in `Result`.
+
+    It holds among the decisions that reach the values of the best known one in all that comes before. "certificate" and
+    "enumeration" of a search are its word until `lbopt.solvers.checked` has checked them.
+    """
+
+    value: int
+    proof: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Known:
+    """What the engines asked so far know together.
+
+    Parameters
+    ----------
+    problem
+        The step problem.
+    best
+        The best decision; None where none is known.
+    bounds
+        One for each goal, then one for the objective; empty before any engine has answered.
+    stop
+        "done", or why the last engine stopped earlier: a key of `STOP_REASONS`; "infeasible" where there is no decision
+        at all.
+    solver
+        Who was asked last.
+    tie
+        "leximax" where an engine established that the decision is the leximax one, else "any".
+    evidence
+        What writes the certificate of the bounds; None where there is no certificate.
+    holds
+        Checks the bounds quickly where that is possible, and returns whether they are established; None for no such
+        check.
+    final
+        Whether no other engine has to be asked.
+    """
+
+    problem: StepProblem
+    best: Decision | None = None
+    bounds: tuple[Bound, ...] = ()
+    stop: str = "refused"
+    solver: str = "none"
+    tie: str = "any"
+    evidence: Callable[[], Certificate] | None = None
+    holds: Callable[[], bool] | None = None
+    final: bool = True
+
+    @property
+    def closed(self) -> bool:
+        """Whether the best decision meets all bounds."""
+        return self.best is not None and self.best.rank == tuple([bound.value for bound in self.bounds])
+
+    @property
+    def told(self) -> tuple[int | None, int]:
+        """Objective and bound for the limits of a solve; no objective where a goal before it is open."""
+        if not self.bounds:
+            return None, 0
+        *goals, bound = (one.value for one in self.bounds)
+        if self.best is None or list(self.best.rank[:-1]) != goals:
+            return None, bound
+        return self.best.rank[-1], bound
+
+    def joined(self, other: Known) -> Known:
+        """Return what this and a later answer say together, the second of which began with the decision of the first.
+
+        Bounds of the first hold as far as the second reaches the same in all goals before. A search that would have
+        taken more memory has a word in it still.
+        """
+        if self.best is None or other.best is None or not self.bounds or other.closed:
+            return other
+        now, then = other.best.rank, self.best.rank
+        bounds = tuple(
+            mine if now[:place] == then[:place] and mine.value >= theirs.value else theirs
+            for place, (mine, theirs) in enumerate(zip(self.bounds, other.bounds, strict=True))
+        )
+        if self.stop != "memory":
+            return replace(other, bounds=bounds)
+        stop = other.stop if other.stop in ("interrupted", "time", "cancelled") else self.stop
+        evidence = self.evidence if bounds[-1] is self.bounds[-1] else None
+        return replace(self, best=other.best, bounds=bounds, stop=stop, evidence=evidence, final=other.final)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,77 +200,10 @@ class Question:
         """The integer program; written down on first use."""
         return formulate(self.problem, self.numbers)
 
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Answer:
-    """What an engine knows after a run.
-
-    Parameters
-    ----------
-    assignment
-        int64 (N,), feasible; None where the engine has none, or none that is better than the hint.
-    bound
-        Lower bound on the imbalance, tokens; None for none.
-    proof
-        Where the bound comes from, as in `Result`; None where the engine was not started and so states nothing.
-        "certificate" and "enumeration" of a search are its word until `lbopt.solvers.checked` has checked them.
-    stop
-        "done", or why the engine stopped earlier: a key of `STOP_REASONS`.
-    tie
-        "leximax" where the engine established that its assignment is the leximax one, else "any".
-    evidence
-        What writes the certificate of the bound; None where there is no certificate.
-    holds
-        Checks the bound quickly where that is possible, and returns whether it is established; None for no such check.
-    final
-        Whether no other engine has to be asked.
-    claimed
-        Whether the bound is a claim, which is compared with known assignments before it is used.
-    trusted
-        Whether the claims of the solver are used at the numbers of this problem.
-    broken
-        Whether the solver returned values that are no feasible assignment.
-    as_written
-        The status and the bound as the solver wrote them, for the log.
-    """
-
-    assignment: IntArray | None
-    bound: int | None
-    proof: str | None
-    stop: str
-    tie: str = "any"
-    evidence: Callable[[], Certificate] | None = None
-    holds: Callable[[], bool] | None = None
-    final: bool = True
-    claimed: bool = False
-    trusted: bool = True
-    broken: bool = False
-    as_written: tuple[str, float | None] = ("", None)
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Knowledge:
-    """What all engines asked so far know together; the fields are those of `Answer` and `Result`."""
-
-    problem: StepProblem
-    assignment: IntArray | None
-    bound: int | None = None
-    proof: str | None = None
-    reason: str = "refused"
-    tie: str = "any"
-    evidence: Callable[[], Certificate] | None = None
-    holds: Callable[[], bool] | None = None
-    final: bool = False
-
-    @property
-    def value(self) -> int | None:
-        """Imbalance of the best assignment, tokens."""
-        return None if self.assignment is None else objective(self.problem, self.assignment)
-
-    @property
-    def closed(self) -> bool:
-        """Whether the best assignment costs no more than the bound."""
-        return self.bound is not None and self.value == self.bound
+    def opening(self) -> Known:
+        """Return what is known before any engine is asked: the hint, in which nothing pauses."""
+        best = None if self.hint is None else Decision.of(self.problem, self.hint.tolist())
+        return Known(problem=self.problem, best=best, final=False)
 
 
 class Engine(ABC):
@@ -154,9 +218,8 @@ class Engine(ABC):
     """
 
     def __init__(self, capabilities: Capabilities, question: Question) -> None:
-        self.name, self.solver, self.breaks_ties = capabilities.name, capabilities.solver, capabilities.breaks_ties
-        self.capabilities, self.question = capabilities, question
-        self._answer = not_started("refused")
+        self.capabilities, self.name, self.solver = capabilities, capabilities.name, capabilities.solver
+        self.question, self.problem = question, question.problem
 
     @abstractmethod
     def refusal(self) -> str | None:
@@ -167,67 +230,8 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def run(self, known: Knowledge, budget: Budget) -> None:
-        """Search within the budget. The answer is never worse than the assignment of `known`."""
+    def run(self, known: Known, budget: Budget) -> Known:
+        """Return what is known after a search within the budget, never worse than before.
 
-    def answer(self) -> Answer:
-        """Return what the engine knows after the run."""
-        return self._answer
-
-    def break_ties(self, known: Knowledge, budget: Budget) -> Knowledge:
-        """Return `known` with its ties broken as far as that is possible after the run, which mostly has broken them.
-
-        Where `breaks_ties` is false stages do it (`lbopt.solvers.leximax`).
+        Where "leximax" is asked for ties are broken, too, as far as that is possible.
         """
-        return known
-
-
-def not_started(stop: str) -> Answer:
-    """Return the answer of an engine that states nothing."""
-    return Answer(assignment=None, bound=None, proof=None, stop=stop)
-
-
-def join(known: Knowledge, engine: Engine, answer: Answer) -> Knowledge:
-    """Return what is known after an answer.
-
-    What lbopt proves is taken as it is. The claim of a solver package is dropped with a warning in the log where a
-    known assignment refutes it, and is used only at numbers at which the claims of this package were found to hold.
-    """
-    if answer.proof is None:
-        return replace(known, reason=answer.stop)
-    if not answer.claimed:
-        joined = replace(
-            known,
-            assignment=known.assignment if answer.assignment is None else answer.assignment,
-            bound=answer.bound,
-            proof=answer.proof,
-            reason="proved" if answer.stop == "done" else answer.stop,
-            tie=answer.tie,
-            evidence=answer.evidence,
-            holds=answer.holds,
-            final=answer.final,
-        )
-        # A search may be cut off when all that was missing is the look at what it has.
-        return replace(joined, reason="proved") if joined.closed and answer.stop != "interrupted" else joined
-    assert known.assignment is not None and known.bound is not None, "claims are asked for after elementary reasoning"
-    problem, best, value = known.problem, known.assignment, objective(known.problem, known.assignment)
-    if answer.assignment is not None and objective(problem, answer.assignment) <= value:
-        best, value = answer.assignment, objective(problem, answer.assignment)
-    bound = known.bound if answer.bound is None else answer.bound
-    reason = "claimed" if answer.stop == "done" else answer.stop
-    joined = replace(known, assignment=best, reason=reason, tie=answer.tie)
-    if bound > value or answer.stop == "failed" or answer.broken:
-        _LOG.warning(
-            "%s answered '%s' with bound %s on problem %s, where %d is reached: the answer is wrong and not used",
-            *(engine.solver, *answer.as_written, problem.digest[:12], value),
-        )
-        joined = replace(joined, reason="contradicted" if answer.stop != "failed" else "failed")
-    elif not answer.trusted:
-        joined = replace(joined, reason="refused" if answer.stop == "done" else reason)
-    elif bound > known.bound:
-        joined = replace(joined, bound=bound, proof=answer.proof)
-    if joined.bound == value and joined.proof in PROVED_BY:
-        joined = replace(joined, reason="proved")
-    if answer.stop == "interrupted":  # the caller has to learn of Ctrl-C, whatever was reached by then
-        joined = replace(joined, reason="interrupted")
-    return joined

@@ -6,10 +6,6 @@ when it cannot beat the best known decision any more: the requests that no worke
 at least those reached so far and the elementary floors, and what is idle under them is at least what the finished
 workers leave idle, plus what the others do with the heaviest requests that remain. So a finished run proves that
 nothing better exists. The number of leaves is bounded from above before, and too long a search is refused.
-
-What is small, `solve` exhausts before it compiles anything: the first use of a compiled search takes most of a minute,
-and five requests should not wait for that. What is small is read from the problem alone, never from what happens to be
-compiled already: the same problem has the same answer on every machine.
 """
 
 from __future__ import annotations
@@ -22,25 +18,12 @@ from math import comb, factorial, prod
 import numpy as np
 
 from lbopt.exceptions import InputError
-from lbopt.model import StepProblem, objective
+from lbopt.model import StepProblem
 from lbopt.model.floors import Floors
 from lbopt.model.integers import IntArray
 from lbopt.model.paced_numbers import PacedNumbers, Row
-from lbopt.solvers.budget import Budget
-from lbopt.solvers.conditions.decision import Decision
-from lbopt.solvers.elementary import elementary_bound, greedy_assignment
-from lbopt.solvers.engine import Answer, Engine, Knowledge, not_started
-from lbopt.solvers.program_engine import too_wide
+from lbopt.solvers.engine import Decision
 from lbopt.solvers.registry import LEAF_LIMIT
-
-#: Leaves up to which "exact" exhausts at once: mostly some milliseconds.
-LEAVES = 5_000
-
-#: Open workers and sizes of a plain problem, from which on there are more leaves for sure: 8! / 8 and more.
-MANY = 8
-
-#: Requests times loads of a plain problem beyond which "exact" does not even estimate the leaves.
-CELLS = 4_096
 
 #: Workers and kinds after each other; a chain of more would be too deep for Python, however few its leaves are.
 DEEPEST = 700
@@ -151,7 +134,7 @@ class _Search:
         self.nodes = 0
         self.best, self.best_rank, self.best_shape = best, None, []
         if best is not None:
-            self.best_rank, self.best_shape = best.rank(numbers.problem), best.shape(numbers.problem)
+            self.best_rank, self.best_shape = best.rank, best.shape
 
     def run(self) -> None:
         stuck = any(kind.must_admit and not kind.work for kind in self.numbers.kinds)
@@ -299,51 +282,6 @@ def _modes(numbers: PacedNumbers, g: int) -> list[tuple[int, int, tuple[int, ...
     return [(sum(running[r].work for r in own), sum(running[r].cost for r in own), own) for own in sets]
 
 
-class Exhaustion(Engine):
-    """The engine: of "exact" for small problems, and "brute-force"."""
-
-    def refusal(self) -> str | None:
-        """Return why the problem is not exhausted, a key of `REFUSALS`; None where it is."""
-        problem, limit = self.question.problem, LEAF_LIMIT
-        if problem.num_admitted == 0:
-            return "no requests"
-        if self.name == "small":
-            limit = LEAVES
-            many = int((problem.slots > 0).sum()) >= MANY and len(set(problem.work[:, 0].tolist())) >= MANY
-            if many or problem.num_requests * problem.base.size > CELLS:
-                return "leaves"
-        elif too_wide(problem):
-            return "memory"
-        numbers = self.question.numbers
-        return "leaves" if too_deep(numbers) or leaf_estimate(numbers) > limit else None
-
-    def run(self, known: Knowledge, budget: Budget) -> None:
-        """Exhaust, from the hint or a greedy placement; where the time is over, the bound is the elementary one."""
-        if self.refusal() == "memory":
-            self._answer = not_started("memory")
-            return
-        problem, tie = self.question.problem, self.question.tie
-        given, floor = known.assignment, elementary_bound(problem)
-        best = greedy_assignment(problem) if given is None else given
-        cost, stop = objective(problem, best), "done"
-        if cost > floor or tie == "leximax":
-            refuse_leaves(self.question.numbers)
-            start = Decision.of(problem, best.tolist(), [])
-            found, stop = exhausted(self.question.numbers, start, budget.limits.stopped, leximax=tie == "leximax")
-            if found is not start and found is not None:
-                best, cost = found.assignment, objective(problem, found.assignment)
-        if given is None or best is not given:
-            best = _oldest_of_equals(problem, best)
-        proved_by_search = stop == "done" and cost > floor
-        self._answer = Answer(
-            assignment=best,
-            bound=cost if proved_by_search else floor,
-            proof="exhaustion" if proved_by_search else "elementary-bound",
-            stop=stop,
-            tie=tie if stop == "done" else "any",
-        )
-
-
 def refuse_leaves(numbers: PacedNumbers) -> None:
     """Raise an `InputError` where exhaustion would take too long."""
     deep, leaves = too_deep(numbers), leaf_estimate(numbers)
@@ -351,24 +289,6 @@ def refuse_leaves(numbers: PacedNumbers) -> None:
         count = f"{float(leaves):.2g}" if leaves < 10**300 else "more than 1e+300"
         much = "too many choices after each other" if deep else f"up to {count} assignments"
         raise InputError(f"exhaustion would visit {much}; brute-force accepts {LEAF_LIMIT:.1g}: choose another solver")
-
-
-def _oldest_of_equals(problem: StepProblem, assignment: IntArray) -> IntArray:
-    """Return the placement that tie order "oldest" names, as the compiled search does; without a window only.
-
-    It is `lbopt.solvers.exact.tie_orders.canonical` in plain Python.
-    """
-    if problem.horizon > 0:
-        return assignment
-    chosen = with_workers_in_order(problem, assignment)
-    by_size: dict[int, list[int]] = {}
-    for i in np.argsort(~problem.must_admit, kind="stable").tolist():
-        by_size.setdefault(int(problem.work[i, 0]), []).append(i)
-    for equals in by_size.values():
-        workers = sorted(int(chosen[i]) for i in equals if chosen[i] >= 0)
-        for place, i in enumerate(equals):
-            chosen[i] = workers[place] if place < len(workers) else -1
-    return chosen
 
 
 def with_workers_in_order(problem: StepProblem, assignment: IntArray) -> IntArray:

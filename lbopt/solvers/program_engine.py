@@ -1,27 +1,38 @@
-"""The engine for the solver packages, which take integer programs.
+"""The engine for the solver packages, which take integer programs: one goal after the other, each held at what it
+reached, then the objective.
 
-A solver's module has one function, `minimise`. Here its values are rounded to the nearest integers and checked, and its
-claimed bound is rounded up. It is started only with numbers that it can handle, and its claims are used only in the
-range in which they were found to hold; `lbopt.solvers.registry` has both ranges.
+A solver's module has one function, `minimise`. Here its values are rounded to the nearest integers and checked against
+every rule, and its claimed bound is rounded up. It is started only with numbers that it can handle. A claim counts only
+where no known decision refutes it, and at numbers at which the claims of the solver were found to hold;
+`lbopt.solvers.registry` has both ranges.
+
+A goal may take half of the time that is left. Where it stays open it is held at what was reached, so that the objective
+gets its share of a limit that is too short.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from lbopt.model import StepProblem
-from lbopt.solvers.backend import Task, load, placement, rounded_up
+from lbopt.model.formulation import LinearProgram, Program
+from lbopt.solvers.backend import RawAnswer, Task, load, placement, rounded_up
 from lbopt.solvers.budget import Budget
-from lbopt.solvers.engine import Answer, Engine, Knowledge, not_started
+from lbopt.solvers.conditions.greedy import elementary_bounds
+from lbopt.solvers.engine import Bound, Decision, Engine, Known
 from lbopt.solvers.leximax import break_ties
 from lbopt.solvers.registry import is_available
+
+_LOG = logging.getLogger(__name__)
 
 #: Coefficients of loads up to which a program is written down: some 3 GB as Python integers.
 MOST_COEFFICIENTS = 1 << 24
 
-#: Why a solver is not started -> the stop of its answer.
+#: Why a solver is not started -> where it stops.
 _STOPS = {"numbers": "refused", "memory": "memory"}
 
 
@@ -38,58 +49,124 @@ class ProgramEngine(Engine):
 
     def refusal(self) -> str | None:
         """Return why the solver cannot answer, a key of `REFUSALS`; None where it can."""
-        if self.question.problem.num_admitted == 0:
+        plain = self.problem.conditions is None
+        if plain and self.problem.num_admitted == 0:
             return "no requests"
         if not is_available(self.name):
             return "package"
-        if too_wide(self.question.problem):
+        if plain and too_wide(self.problem):
             return "memory"
         largest = self.capabilities.largest_total
         return "numbers" if largest is not None and self.question.program.total > largest else None
 
-    def run(self, known: Knowledge, budget: Budget) -> None:
-        """Start the solver from the assignment of `known`."""
+    def run(self, known: Known, budget: Budget) -> Known:
+        """Ask the solver for what is open, goal after goal, and break ties by stages where that is asked for."""
+        if not known.closed:
+            known = known.joined(self._asked(known, budget))
+        return self._ties_broken(known, budget) if self.question.tie == "leximax" else known
+
+    def _asked(self, known: Known, budget: Budget) -> Known:
         left = budget.remaining()
-        if left is not None and left <= 0:
-            self._answer = not_started("time")
-            return
-        refusal = self.refusal()
-        if refusal in _STOPS:
-            self._answer = not_started(_STOPS[refusal])
-            return
-        program = self.question.program
-        assert known.assignment is not None, "elementary reasoning comes first"
-        start = program.encode(known.assignment.tolist())
-        task = Task(program=program, hint=start, time_limit=left, seed=budget.seed, tie=self.question.tie)
-        raw = load(self.name).minimise(task)
-        found, claim = placement(program, raw.values), rounded_up(raw.bound)
-        self._answer = Answer(
-            assignment=found,
-            bound=None if claim is None else program.tokens(claim),
-            proof=f"claimed:{self.solver}",
-            stop="failed" if raw.stop == "infeasible" else raw.stop,  # every plain problem has a solution
-            tie=raw.tie,
-            claimed=True,
-            trusted=self.capabilities.trusts(program.total),
-            broken=raw.values is not None and found is None,
-            as_written=(raw.native_status, raw.bound),
+        stop = "time" if left is not None and left <= 0 else _STOPS.get(self.refusal() or "")
+        if stop is not None:
+            floors = elementary_bounds(self.problem, known.best)
+            return replace(known, bounds=floors, stop=stop, solver=self.solver, final=True)
+        run = _Run(self, known.best, budget)
+        for place in range(len(run.program.goals) + 1):
+            if not run.goal(place):
+                break
+        elementary = elementary_bounds(self.problem, run.best)
+        bounds = [max(floor, run.claims.get(place, floor), key=_value) for place, floor in enumerate(elementary)]
+        return replace(
+            known, best=run.best, bounds=tuple(bounds), stop=run.stop, solver=self.solver, tie=run.tie, final=True
         )
 
-    def break_ties(self, known: Knowledge, budget: Budget) -> Knowledge:
+    def _ties_broken(self, known: Known, budget: Budget) -> Known:
         """Break ties among optima by stages; they add up loads in tokens, so these have to be in the safe range too."""
-        if self.breaks_ties or not known.closed or too_wide(self.question.problem):
+        best, problem = known.best, self.problem
+        if best is None or not known.closed or too_wide(problem):
             return known
-        program, problem = self.question.program, self.question.problem
+        program = self.question.program
         tokens = program.scale * program.total + problem.num_workers * sum(program.shift)
         if not self.capabilities.trusts(tokens):
             return known
-        assert known.assignment is not None, "it is closed"
-        start = program.encode(known.assignment.tolist())
+        start = program.encode(best.assignment.tolist())
         minimise = load(self.name).minimise
         values, ending = break_ties(minimise, program, start, remaining=budget.remaining, seed=budget.seed)
         return replace(
             known,
-            assignment=np.array(program.decode(values), dtype=np.int64),
-            reason="interrupted" if ending == "interrupted" else known.reason,
+            best=Decision.of(problem, program.decode(values)),
+            stop="interrupted" if ending == "interrupted" else known.stop,
+            solver=self.solver,
             tie="leximax" if ending == "done" else "any",
         )
+
+
+class _Run:
+    """One solver on one problem, goal after goal."""
+
+    def __init__(self, engine: ProgramEngine, best: Decision | None, budget: Budget) -> None:
+        self.engine, self.best, self.budget = engine, best, budget
+        self.program: Program = engine.question.program
+        self.trusted = engine.capabilities.trusts(self.program.total)
+        self.claims: dict[int, Bound] = {}
+        self.stop, self.tie = "done", "any"
+
+    def goal(self, place: int) -> bool:
+        """Minimise one goal, or the objective after the last; return whether to go on with the next."""
+        problem, program, best = self.program.problem, self.program, self.best
+        if best is not None and best.rank[place] == elementary_bounds(problem, best)[place].value:
+            return True
+        left = self.budget.remaining()
+        if left is not None and left <= 0:
+            return self._end("time")
+        if left is not None and place < len(program.goals):
+            left /= 2
+        stage = program.for_goal(place, [] if best is None else best.rank[:place])
+        start = None if best is None else program.encode(best.assignment.tolist(), best.pauses())
+        task = Task(program=stage, hint=start, time_limit=left, seed=self.budget.seed, tie=self.engine.question.tie)
+        return self._heard(load(self.engine.name).minimise(task), place, stage)
+
+    def _heard(self, raw: RawAnswer, place: int, stage: LinearProgram) -> bool:
+        """Take in what a solver says of one goal; return whether to go on with the next."""
+        if raw.stop == "infeasible" and self.best is None:
+            return self._end("infeasible" if self.trusted else "refused")
+        found, claim = decoded(self.program, raw.values), rounded_up(raw.bound)
+        if found is not None and (self.best is None or found.rank <= self.best.rank):
+            self.best, self.tie = found, raw.tie
+        if raw.stop == "failed":
+            return self._end("failed")
+        bound = None if claim is None else stage.tokens(claim)
+        reached = None if self.best is None else self.best.rank[place]
+        refuted = bound is not None and reached is not None and bound > reached
+        if raw.stop == "infeasible" or refuted or (raw.values is not None and found is None):
+            _LOG.warning(
+                "%s answered '%s' with bound %s on problem %s, where %s is reached: the answer is wrong and not used",
+                *(self.engine.solver, raw.native_status, raw.bound, self.program.problem.digest[:12], reached),
+            )
+            return self._end("contradicted")
+        if bound is not None and self.trusted:
+            self.claims[place] = Bound(bound, f"claimed:{self.engine.solver}")
+        if raw.stop == "interrupted" or (raw.stop != "done" and self.best is None):
+            return self._end(raw.stop)
+        if raw.stop != "done":
+            self.stop = raw.stop
+        elif not self.trusted and self.stop == "done":
+            self.stop = "refused"
+        return self.best is not None or self._end("failed")
+
+    def _end(self, stop: str) -> bool:
+        self.stop = stop
+        return False
+
+
+def _value(bound: Bound) -> int:
+    return bound.value
+
+
+def decoded(program: Program, values: Sequence[float] | None) -> Decision | None:
+    """Return the decision of a solver's values, rounded and checked; None where they give no feasible one."""
+    workers = placement(program, values)
+    if workers is None or values is None:
+        return None
+    return Decision.of(program.problem, workers.tolist(), program.paused([round(value) for value in values]))

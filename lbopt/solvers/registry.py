@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import cast
@@ -35,8 +36,6 @@ class Capabilities:
         The package that has to be installed; None where lbopt needs nothing.
     extra
         The extra of lbopt that installs the package; None where it comes with lbopt.
-    breaks_ties
-        Whether a run breaks ties by itself rather than by the stages of `leximax`.
     largest_safe_total
         Largest `Program.total` up to which its claims are used; None means any.
     largest_total
@@ -49,7 +48,6 @@ class Capabilities:
     engine: str = "ProgramEngine"
     package: str | None = None
     extra: str | None = None
-    breaks_ties: bool = False
     largest_safe_total: int | None = None
     largest_total: int | None = None
 
@@ -58,8 +56,7 @@ class Capabilities:
         return self.largest_safe_total is None or total <= self.largest_safe_total
 
 
-_EXHAUSTION = "lbopt.solvers.exhaustion"
-_OWN_SEARCHES = "lbopt.solvers.exact.engines"
+_OPENING, _EXACT = "lbopt.solvers.opening", "lbopt.solvers.exact.engines"
 
 # The safe totals were measured against exhaustion, on problems of 2-4 workers, 4-10 requests and 1-4 columns:
 #   CP-SAT 9.15: 300 problems at each of the totals 5e7, 5e10, 5e13, 5e15: no wrong claim; held at 2**31, above which
@@ -74,25 +71,19 @@ _OWN_SEARCHES = "lbopt.solvers.exact.engines"
 #     total 3e4. With its integer preprocessing off that one is right, and 5,510 problems with totals to 1.9e5 and 524
 #     to 2.7e5 gave no wrong claim; from 1e6 on there are many. Held at 2**17.
 ENGINES: dict[str, Capabilities] = {
-    "small": Capabilities(name="small", solver="exact", module=_EXHAUSTION, engine="Exhaustion", breaks_ties=True),
-    "all-admitted": Capabilities(
-        name="all-admitted", solver="exact", module=_OWN_SEARCHES, engine="AllAdmitted", breaks_ties=True
+    "small": Capabilities(name="small", solver="exact", module=_OPENING, engine="Exhaustion"),
+    "steps": Capabilities(name="steps", solver="exact", module=_EXACT, engine="Steps"),
+    "windows": Capabilities(name="windows", solver="exact", module=_EXACT, engine="Windows"),
+    "departures": Capabilities(name="departures", solver="exact", module=_EXACT, engine="Departures"),
+    "conditions": Capabilities(
+        name="conditions",
+        solver="exact",
+        module="lbopt.solvers.conditions.priced_proof",
+        engine="UnderConditions",
     ),
-    "steps": Capabilities(name="steps", solver="exact", module=_OWN_SEARCHES, engine="Steps", breaks_ties=True),
-    "windows": Capabilities(name="windows", solver="exact", module=_OWN_SEARCHES, engine="Windows", breaks_ties=True),
-    "departures": Capabilities(
-        name="departures", solver="exact", module=_OWN_SEARCHES, engine="Departures", breaks_ties=True
-    ),
-    "elementary": Capabilities(
-        name="elementary", solver="none", module="lbopt.solvers.elementary", engine="Elementary", breaks_ties=True
-    ),
-    "brute-force": Capabilities(
-        name="brute-force",
-        solver="brute-force",
-        module=_EXHAUSTION,
-        engine="Exhaustion",
-        breaks_ties=True,
-    ),
+    "further": Capabilities(name="further", solver="exact", module=_OPENING, engine="Exhaustion"),
+    "elementary": Capabilities(name="elementary", solver="none", module=_OPENING, engine="Elementary"),
+    "brute-force": Capabilities(name="brute-force", solver="brute-force", module=_OPENING, engine="Exhaustion"),
     "cp-sat": Capabilities(
         name="cp-sat",
         solver="cp-sat",
@@ -123,11 +114,8 @@ ENGINES: dict[str, Capabilities] = {
 }
 
 
-#: lbopt's own answers: exhaustion of what is small, then its compiled searches.
-SMALL = "small"
-
 #: lbopt's compiled searches, in the order in which they are asked: the one that knows less and is faster comes first.
-OWN_SEARCHES = ("all-admitted", "steps", "windows", "departures")
+OWN_SEARCHES = ("steps", "windows", "departures", "conditions")
 
 #: The solvers of integer programs, which a user can name.
 BACKENDS = {name: ENGINES[name] for name in ("brute-force", "cp-sat", "highs", "pulp")}
@@ -143,13 +131,16 @@ AUTO_ORDER = ("highs", "cp-sat", "pulp")
 
 
 def create(name: str, question: Question) -> Engine:
-    """Import engine `name` and return it for the question, which has no conditions."""
+    """Import engine `name` and return it for the question."""
+    return _engine(name)(ENGINES[name], question)
+
+
+@cache
+def _engine(name: str) -> Callable[[Capabilities, Question], Engine]:
     known = ENGINES[name]
-    question.problem.refuse_conditions(f"engine '{name}'")
     home = "lbopt.solvers.program_engine" if known.engine == "ProgramEngine" else known.module
     with preparing():  # the first import of a search loads the compiler: no solve pays for that
-        module = import_module(home)
-    return cast(Engine, getattr(module, known.engine)(known, question))
+        return cast(Callable[[Capabilities, Question], Engine], getattr(import_module(home), known.engine))
 
 
 def automatic(leaves: int | None, total: Callable[[], int]) -> str:

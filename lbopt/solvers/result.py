@@ -20,8 +20,9 @@ from lbopt.files import shown
 from lbopt.model import StepProblem, check_assignment, check_paused
 from lbopt.model.integers import BoolArray, IntArray
 from lbopt.model.json_text import parsed_json
-from lbopt.model.objective import costs, imbalance, loads_after
+from lbopt.model.objective import loads_after
 from lbopt.solvers.certificates import Certificate
+from lbopt.solvers.engine import Known
 
 FORMAT = "lbopt-result"
 FORMAT_VERSION = 1
@@ -131,64 +132,41 @@ class Result(Displayed):
     problem: StepProblem | None = None
 
     @classmethod
-    def of(
-        cls,
-        problem: StepProblem,
-        assignment: Any,
-        *,
-        bound: int,
-        proof: str | None,
-        stop_reason: str,
-        solver: str,
-        seconds: float,
-        tie: str = "any",
-        paused: Any = None,
-        stages: tuple[Stage, ...] = (),
-        evidence: Certificate | Callable[[], Certificate] | None = None,
-    ) -> Result:
-        """Check and re-score `assignment` and derive everything that follows from it and the bound.
+    def of(cls, known: Known, seconds: float) -> Result:
+        """Check and re-score the best decision and derive everything that follows from it and the bounds.
 
         Parameters
         ----------
-        problem
-            The step problem.
-        assignment
-            int, (N,): worker of each request, -1 where it keeps waiting; None where nothing is known.
-        bound
-            Lower bound on the objective, tokens.
-        proof
-            Where the bound comes from.
-        stop_reason
-            One of `STOP_REASONS`.
-        solver
-            Name of the engine that answered.
+        known
+            What the engines know together.
         seconds
             Wall-clock time of the solve.
-        tie
-            The tie-breaking that was completed.
-        paused
-            bool, (R,): which running requests pause; None for none.
-        stages
-            What is known of the goals before the objective.
-        evidence
-            The certificate, or what writes it.
         """
-        known: dict[str, Any] = {
-            **{"bound": bound, "proof": proof, "stop_reason": stop_reason, "solver": solver, "seconds": seconds},
-            **{"tie": tie, "problem_digest": problem.digest, "stages": stages, "evidence": evidence},
-            "problem": problem,
+        problem, best, bounds = known.problem, known.best, known.bounds
+        goals = () if problem.conditions is None else problem.conditions.goals
+        rank = (None,) * len(bounds) if best is None else best.rank
+        bound, proofs, stop = bounds[-1].value, {one.proof for one in bounds}, known.stop
+        if known.closed and stop != "interrupted":
+            stop = "proved" if proofs <= {*PROVED_BY} else "searched" if proofs <= {*PROVED_BY, SEARCH} else "claimed"
+        elif stop == "done":  # the solver says that it was done, with a bound below what it reached
+            stop = "claimed"
+        said: dict[str, Any] = {
+            **{"bound": bound, "proof": bounds[-1].proof, "stop_reason": stop, "solver": known.solver},
+            **{"seconds": seconds, "tie": known.tie, "problem_digest": problem.digest, "problem": problem},
+            "stages": tuple(
+                Stage(goal=goal, value=value, bound=one.value, proof=one.proof)
+                for goal, value, one in zip(goals, rank, bounds, strict=False)
+            ),
+            "evidence": known.evidence if proofs & {"certificate", SEARCH} else None,
         }
-        if assignment is None:
+        if best is None:
             nothing: dict[str, Any] = dict.fromkeys(("objective", "gap", "relative_gap", "barrier_gap"))
-            return cls(assignment=None, **nothing, **known, status="unknown")
-        workers, pauses = check_assignment(problem, assignment), check_paused(problem, paused)
+            return cls(assignment=None, **nothing, **said, status="unknown")
+        workers, pauses = check_assignment(problem, best.assignment), check_paused(problem, best.paused)
         workers.flags.writeable = False
         if pauses is not None:
             pauses.flags.writeable = False
-        loads = loads_after(problem, workers, pauses)
-        value = imbalance(loads) + costs(problem, workers, pauses)
-        barrier = int(problem.num_workers * loads.max(axis=0).sum())
-        closed = value == bound and all(stage.value == stage.bound for stage in stages)
+        value, barrier = best.rank[-1], int(problem.num_workers * best.loads.max(axis=0).sum())
         return cls(
             assignment=workers,
             paused=pauses,
@@ -196,8 +174,8 @@ class Result(Displayed):
             gap=value - bound,
             relative_gap=(value - bound) / max(1, value),
             barrier_gap=(value - bound) / barrier if barrier else 0.0,
-            status="optimal" if closed else "feasible",
-            **known,
+            status="optimal" if known.closed else "feasible",
+            **said,
         )
 
     def __repr__(self) -> str:

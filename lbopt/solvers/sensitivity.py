@@ -128,7 +128,7 @@ def _solved(problem: StepProblem, result: Result, what: str, amount: int, g: int
     time_limit
         Seconds.
     """
-    from lbopt.solvers.solve import solve  # it is above this module's readers alone
+    from lbopt.solvers.front import solve  # it is above this module's readers alone
 
     workers = result.placed()
     admit = int((workers >= 0).sum())

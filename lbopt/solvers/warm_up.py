@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 
 from lbopt.model import StepProblem
+from lbopt.solvers.front import solve
 from lbopt.solvers.registry import OWN, compiled
-from lbopt.solvers.solve import solve
 
 #: Seconds for each of the problems below; compiling is not cut short by it.
 _LIMIT = 0.5

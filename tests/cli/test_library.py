@@ -9,6 +9,7 @@ import time
 
 import pytest
 from cli.terminal import environment
+from solvers.stated import stated
 
 from lbopt import Result, StepProblem, verify
 from lbopt.instances import library
@@ -90,7 +91,7 @@ def test_a_weak_solver_is_told_so(type_in, monkeypatch):
 
     def lazily(entry, **options):
         facts = {"bound": 0, "proof": None, "stop_reason": "time", "solver": "greedy", "seconds": 0.0}
-        return upkeep.compared(entry, Result.of(entry.problem, [0, 1, -1], **facts))
+        return upkeep.compared(entry, stated(entry.problem, [0, 1, -1], **facts))
 
     monkeypatch.setattr(upkeep, "attempt", lazily)
     code, shown, _ = type_in("library", "solve", "tiny-makespan")
@@ -104,7 +105,7 @@ def test_a_contradiction_is_exit_code_1(type_in, monkeypatch):
 
     def wrongly(entry, **options):
         facts = {"proof": "exhaustion", "stop_reason": "proved", "solver": "exact", "seconds": 0.0}
-        return upkeep.compared(entry, Result.of(entry.problem, [0, 1, -1], bound=10, **facts))
+        return upkeep.compared(entry, stated(entry.problem, [0, 1, -1], bound=10, **facts))
 
     monkeypatch.setattr(upkeep, "attempt", wrongly)
     code, shown, said = type_in("library", "solve", "tiny-makespan")

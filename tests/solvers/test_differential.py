@@ -43,7 +43,7 @@ def _compare(seed: int) -> None:
         assert safe is None or program.total <= safe
         if name == "brute-force":
             found, stop = exhausted(paced_numbers(problem), None)
-            assert stop == "done" and found.rank(problem) == (optimum,), (seed, found, stop)
+            assert stop == "done" and found.rank == (optimum,), (seed, found, stop)
         else:
             answer = load(name).minimise(Task(program=program, seed=seed % 7))
             assert answer.stop == "done", (seed, name, answer)

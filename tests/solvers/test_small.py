@@ -12,7 +12,7 @@ from solvers.small_problems import naive_optimum, random_problem
 from lbopt.model import StepProblem, objective
 from lbopt.solvers import solve, verify
 from lbopt.solvers.budget import Budget
-from lbopt.solvers.engine import Knowledge, Question
+from lbopt.solvers.engine import Question
 from lbopt.solvers.exact.tie_orders import canonical
 from lbopt.solvers.registry import create
 
@@ -121,10 +121,9 @@ def test_ctrl_c_leaves_a_placement_and_the_elementary_bound(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("lbopt.solvers.exhaustion._Search.run", stopped)
-    engine = create("small", Question(problem=problem))
-    engine.run(Knowledge(problem=problem, assignment=None), Budget(None))
-    answer = engine.answer()
-    assert (answer.stop, answer.proof) == ("interrupted", "elementary-bound")
+    question = Question(problem=problem)
+    known = create("small", question).run(question.opening(), Budget(None))
+    assert (known.stop, known.bounds[-1].proof) == ("interrupted", "elementary-bound")
     assert solve(problem).stop_reason == "interrupted"
 
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from solvers.stated import stated
 from studies.small_study import NAMES, gaps, seeds_outcome, small_config, small_outcome
 
 from lbopt.exceptions import InputError
@@ -14,7 +15,7 @@ from lbopt.model import barrier_total, check_assignment, objective
 from lbopt.policies import make_policy
 from lbopt.policies.decide import decide
 from lbopt.report.gap_tables import gap_tables, step_record
-from lbopt.solvers import Result, solve
+from lbopt.solvers import solve
 from lbopt.studies.gap import GapConfig, SolvedState, decisions, run_gap, study
 from lbopt.studies.gap.decisions import read_states, summarise
 from lbopt.studies.gap.outcome import COMPARED, Decision, compare
@@ -128,7 +129,7 @@ def feasible_only(problem, **options):
     """Solve, and forget that the answer is optimal."""
     result = solve(problem, **options)
     return (
-        Result.of(
+        stated(
             problem,
             result.assignment,
             bound=0,
@@ -219,7 +220,7 @@ def worst_claim(state):
     slots = np.repeat(np.arange(problem.num_workers), problem.slots)
     workers[np.argsort(-size)[: problem.num_admitted]] = slots[: problem.num_admitted]
     value = objective(problem, check_assignment(problem, workers))
-    return Result.of(
+    return stated(
         problem, workers, bound=value, proof="claimed:highs", stop_reason="claimed", solver="highs", seconds=0.0
     )
 

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from lbopt.model import StepProblem
 from lbopt.prefill.allocations import pbaa
 from lbopt.prefill.exact.batch import Fill, Placement, PrefillBatch, fill_of, straggler_of
+from lbopt.solvers.front import solve
 from lbopt.solvers.placing_program import PlacingProgram
-from lbopt.solvers.solve import solve
 
 
 def least_straggler(batch: PrefillBatch, time_limit: float | None = None, seed: int = 0) -> Placement:

@@ -13,19 +13,18 @@ from lbopt.model import StepProblem
 from lbopt.model.floors import Floors
 from lbopt.model.integers import IntArray
 from lbopt.model.paced_numbers import PacedNumbers, RequestKind, paced_numbers
-from lbopt.solvers.conditions.decision import Bound, Decision
+from lbopt.solvers.engine import Bound, Decision
 
 
 def greedy_decision(numbers: PacedNumbers) -> Decision | None:
     """Return the best of the greedy decisions; None where all of them break a rule."""
-    problem = numbers.problem
     found: list[Decision] = []
     for order in _orders(numbers):
         for by_envelope in (False, True):
             placed = _Placing(numbers, by_envelope=by_envelope)
             if placed.fill(order):
                 found.append(placed.decision())
-    return min(found, key=lambda decision: decision.rank(problem), default=None)
+    return min(found, key=lambda decision: decision.rank, default=None)
 
 
 def elementary_bounds(problem: StepProblem, best: Decision | None = None) -> tuple[Bound, ...]:

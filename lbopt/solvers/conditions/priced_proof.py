@@ -1,4 +1,4 @@
-"""Write the proof of a search under conditions down: its prices, the ranges that they close, and its trees.
+"""The search under conditions as an engine, and its proof in writing: prices, the ranges that they close, and trees.
 
 The search has kept all of it; only the prices that closed something are written. Nothing here has to be trusted:
 `lbopt.solvers.certificates.conditioned` believes none of it.
@@ -6,15 +6,40 @@ The search has kept all of it; only the prices that closed something are written
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from lbopt.exceptions import CertificateError
 from lbopt.model import StepProblem
+from lbopt.solvers.budget import Budget
 from lbopt.solvers.certificates.format import Certificate
-from lbopt.solvers.conditions.priced_search import Answered, Searched
+from lbopt.solvers.conditions.priced_search import Answered, Searched, search_under_conditions
+from lbopt.solvers.engine import Engine, Known
 
 #: Words of trees, and vectors of prices, up to which a proof is written.
 _WORDS, _VECTORS = 60_000, 6_000
+
+
+class UnderConditions(Engine):
+    """Single steps under conditions; where it would take too much memory others go on."""
+
+    def refusal(self) -> str | None:
+        """Refuse plain problems, and windows."""
+        if self.problem.conditions is None:
+            return "no conditions"
+        return "window" if self.problem.horizon > 0 else None
+
+    def run(self, known: Known, budget: Budget) -> Known:
+        """Search from the hint; a search that finds nothing says at most that there is nothing."""
+        answered = search_under_conditions(self.problem, known.best, budget)
+        if answered is None:
+            return known
+        found = answered.outcome
+        if found.best is None:
+            return replace(found, solver="search") if found.stop == "infeasible" else replace(known, stop=found.stop)
+        evidence = partial(written_proof, self.problem, answered)
+        return replace(found, evidence=evidence, final=found.stop != "memory")
 
 
 def written_proof(problem: StepProblem, answered: Answered) -> Certificate:

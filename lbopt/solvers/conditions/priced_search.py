@@ -24,9 +24,9 @@ from lbopt.kernels.search.state import Master
 from lbopt.model import StepProblem, objective
 from lbopt.model.objective import overdue
 from lbopt.solvers.budget import Budget, ended_by
-from lbopt.solvers.conditions.decision import Bound, Decision, Outcome
 from lbopt.solvers.conditions.priced_step import Classes, Goal, classes_of, step_of
 from lbopt.solvers.conditions.workspace import fits_memory, made
+from lbopt.solvers.engine import Bound, Decision, Known
 
 #: Work between two looks at the clock, about microseconds, and nodes of a tree between two looks at the work.
 _SLICE, _NODES = 20_000, 20
@@ -66,7 +66,7 @@ class Searched:
 class Answered:
     """What the searches of all goals ended with, and the classes that their prices speak of."""
 
-    outcome: Outcome
+    outcome: Known
     classes: Classes
     goals: tuple[Searched, ...]
 
@@ -137,7 +137,7 @@ class _Run:
                     goal = replace(goal, weight=reached + 1)
         return Answered(self._outcome(conditions.goals), self.classes, tuple(self.goals))
 
-    def _outcome(self, names: tuple[str, ...]) -> Outcome:
+    def _outcome(self, names: tuple[str, ...]) -> Known:
         stop = next((one.stop for one in self.goals if one.stop != "done"), "done")
         bounds = []
         for one in self.goals:
@@ -145,7 +145,7 @@ class _Run:
             bounds.append(Bound(one.bound, by))
         bounds += [Bound(0, "elementary-bound")] * (len(names) + 1 - len(bounds))
         best = self.best if self.goals[-1].found is not None else None
-        return Outcome(best=best, bounds=tuple(bounds), stop=stop, solver="exact")
+        return Known(problem=self.problem, best=best, bounds=tuple(bounds), stop=stop, solver="exact")
 
     def _floor(self, goal: Goal) -> int:
         return self.problem.num_requests - self.classes.most if goal.name == "left_waiting" else 0
@@ -277,4 +277,4 @@ class _Run:
                 for r in classes.modes[w][int(search.answer_mode[w]) - first][2]:
                     pauses[r] = True
                 first += len(classes.modes[w])
-        return Decision(workers, pauses if running else None)
+        return Decision(problem, workers, pauses if running else None)

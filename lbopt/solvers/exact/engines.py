@@ -1,4 +1,4 @@
-"""lbopt's own searches as engines: steps in which requests wait, steps that admit all, windows, and departures.
+"""lbopt's own searches for plain problems as engines: single steps, windows, and departures.
 
 Each breaks ties in its run, and has a certificate of its own kind. `search_problem` is the same without the formalities
 of `solve`, for policies that decide every few milliseconds.
@@ -6,7 +6,7 @@ of `solve`, for policies that decide every few milliseconds.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +15,7 @@ from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Budget, Limits
 from lbopt.solvers.certificates import Certificate
 from lbopt.solvers.elementary import elementary_bound, greedy_assignment
-from lbopt.solvers.engine import Answer, Knowledge, Question
+from lbopt.solvers.engine import Bound, Decision, Engine, Known
 from lbopt.solvers.exact.known_ends_proof import written_known_ends_proof
 from lbopt.solvers.exact.known_ends_search import search_known_ends
 from lbopt.solvers.exact.leximax import load_kernels, most_even
@@ -23,19 +23,15 @@ from lbopt.solvers.exact.leximax_windows import load_window_kernel, most_even_wi
 from lbopt.solvers.exact.proof import written_proof
 from lbopt.solvers.exact.search import (
     ExactAnswer,
-    admits_all,
     raised,
     search_exactly,
 )
 from lbopt.solvers.exact.window_proof import written_window_proof
 from lbopt.solvers.exact.windows import has_one_profile, search_window
 from lbopt.solvers.leximax import has_stages
-from lbopt.solvers.registry import Capabilities
 
 #: Requests times entries of the loads up to which a greedy placement takes a millisecond or two.
 _QUICKLY_PLACED = 500_000
-
-_REFUSED = Answer(assignment=None, bound=None, proof=None, stop="refused", final=False)
 
 
 def search_problem(
@@ -63,48 +59,41 @@ def search_problem(
     return search_known_ends(problem, best, limits)
 
 
-class _OwnEngine(ABC):
-    """What the four engines share: a search, then tie-breaking from the optimum that it proved."""
+class _OwnEngine(Engine):
+    """What the engines for plain problems share: a search, then tie-breaking from the optimum that it proved."""
 
-    breaks_ties = True
+    def refusal(self) -> str | None:
+        """Refuse problems under conditions, and those with nothing to decide."""
+        if self.problem.conditions is not None:
+            return "conditions"
+        return "no requests" if self.problem.num_admitted == 0 else None
 
-    def __init__(self, capabilities: Capabilities, question: Question) -> None:
-        self.name, self.solver = capabilities.name, capabilities.solver
-        self.problem, self.question = question.problem, question
-        self._answer = _REFUSED
-
-    def run(self, known: Knowledge, budget: Budget) -> None:
-        """Search from the hint; loading kernels does not count."""
+    def run(self, known: Known, budget: Budget) -> Known:
+        """Search from the hint; loading kernels does not count. "refused" where numbers are too large."""
+        problem, limits, best, ending = self.problem, budget.limits, known.best, "any"
         leximax = self.question.tie == "leximax"
         if leximax:
             self._load_tie_kernels()
-        limits = budget.limits
-        found = self._search(known.value, limits)
+        found = self._search(None if best is None else best.rank[-1], limits)
         if found.stop == "refused":
-            return
-        assignment = known.assignment if found.assignment is None else found.assignment
-        ending = "any"
-        if leximax and found.stop == "done" and assignment is not None:
-            assignment, ending = self._most_even(found, assignment, limits)
+            return known
+        if found.assignment is not None:
+            best = Decision(problem, found.assignment)
+        if leximax and found.stop == "done" and best is not None:
+            even, ending = self._most_even(found, best.assignment, limits)
             if ending == "left to others":
-                return
-        self._answer = Answer(
-            assignment=assignment,
-            bound=found.bound,
-            proof=found.proof,
+                return known
+            best = Decision(problem, even)
+        return Known(
+            problem=problem,
+            best=best,
+            bounds=(Bound(found.bound, found.proof),),
             stop="interrupted" if ending == "interrupted" else found.stop,
+            solver=self.solver,
             tie="leximax" if ending == "done" else "any",
             evidence=partial(self._certificate, found) if found.proof == "certificate" else None,
             holds=partial(self._holds, found),
         )
-
-    def answer(self) -> Answer:
-        """Return what the search proved; the stop is "refused" where its numbers are too large."""
-        return self._answer
-
-    def break_ties(self, known: Knowledge, budget: Budget) -> Knowledge:
-        """Return `known`: the run has broken ties."""
-        return known
 
     @abstractmethod
     def _load_tie_kernels(self) -> None:
@@ -128,13 +117,11 @@ class _OwnEngine(ABC):
 
 
 class Steps(_OwnEngine):
-    """Steps in which some requests have to wait, or none is there."""
+    """Single steps."""
 
     def refusal(self) -> str | None:
-        """Refuse windows, and steps that admit all requests."""
-        if self.problem.horizon > 0:
-            return "window"
-        return _nothing_to_do(self.problem) or ("all admitted" if admits_all(self.problem) else None)
+        """Refuse windows."""
+        return "window" if self.problem.horizon > 0 else super().refusal()
 
     def _load_tie_kernels(self) -> None:
         load_kernels()
@@ -152,16 +139,6 @@ class Steps(_OwnEngine):
         return found.closures is not None and found.closures.hold(self.problem)
 
 
-class AllAdmitted(Steps):
-    """Steps that admit all requests: balanced number partitioning."""
-
-    def refusal(self) -> str | None:
-        """Refuse windows, and steps in which requests wait."""
-        if self.problem.horizon > 0:
-            return "window"
-        return _nothing_to_do(self.problem) or (None if admits_all(self.problem) else "some wait")
-
-
 class Windows(_OwnEngine):
     """Windows that every new request outlives: all requests follow one profile."""
 
@@ -169,7 +146,7 @@ class Windows(_OwnEngine):
         """Refuse single steps, and windows in which requests end."""
         if self.problem.horizon == 0:
             return "no window"
-        return _nothing_to_do(self.problem) or (None if has_one_profile(self.problem) else "departures")
+        return super().refusal() or (None if has_one_profile(self.problem) else "departures")
 
     def _load_tie_kernels(self) -> None:
         load_window_kernel()
@@ -191,7 +168,7 @@ class Departures(Windows):
 
     def refusal(self) -> str | None:
         """Refuse single steps."""
-        return "no window" if self.problem.horizon == 0 else _nothing_to_do(self.problem)
+        return "no window" if self.problem.horizon == 0 else _OwnEngine.refusal(self)
 
     def _search(self, best: int | None, limits: Limits) -> ExactAnswer:
         limits.remaining()  # from here it counts: loading the kernels within the search is left out
@@ -218,7 +195,3 @@ def _no_worse_than_elementary(problem: StepProblem, best: int | None, answer: Ex
         if known is None or cost < known:
             answer = replace(answer, assignment=placed, cost=cost)
     return raised(answer, elementary_bound(problem))
-
-
-def _nothing_to_do(problem: StepProblem) -> str | None:
-    return "no requests" if problem.num_admitted == 0 else None

@@ -109,7 +109,7 @@ class GapConfig(Configuration):
         if self.predictor is not None:
             check_predictor(self.predictor)
         check_solver(self.solver, self.time_limit)
-        check_stops(self.solver, self.effort, None, None, None, None)
+        check_stops(self.solver, effort=self.effort)
 
     def build(self, spec: str) -> Policy:
         """Build the policy that `spec` names, with this study's horizon and predictor where it names none."""

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from solvers.stated import stated
 
 from lbopt import CertificateError, Result, StepProblem, solve
 from lbopt.instances.library import Origin
@@ -25,7 +26,7 @@ GOOD, BAD = [0, -1, 1], [0, 1, -1]
 
 def answer(assignment, **changes):
     facts = {"bound": 0, "proof": None, "stop_reason": "time", "solver": "exact", "seconds": 0.0}
-    return Result.of(PROBLEM, assignment, **(facts | changes))
+    return stated(PROBLEM, assignment, **(facts | changes))
 
 
 def entry_of(known, problem=PROBLEM, name="an-entry"):

@@ -17,6 +17,7 @@ import pytest
 from solvers.certificates.mutations import MUTATIONS
 from solvers.certificates.naive_certificates import holds, to_dict
 from solvers.certificates.naive_problem import optimum, step_problem
+from solvers.stated import stated
 
 from lbopt import Result, StepProblem, solve, verify
 from lbopt.exceptions import CertificateError
@@ -233,7 +234,7 @@ def forge(problem: StepProblem, result: Result, rng: random.Random, seen: Counte
     value = objective(problem, worse)
 
     def book(assignment, bound, proof="certificate", evidence=result.evidence, stop="proved"):
-        return Result.of(
+        return stated(
             problem,
             assignment,
             bound=bound,

@@ -7,13 +7,13 @@ from naive.conditions import decisions, is_feasible, least_rank, rank_of
 from solvers.conditions.drawn import problem_of
 
 from lbopt import InfeasibleDecisionError, Result, solve, verify
-from lbopt.model.formulation import formulate
 from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers import elementary_bound
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.conditions.greedy import elementary_bounds
-from lbopt.solvers.conditions.stages import minimised
+from lbopt.solvers.engine import Question
 from lbopt.solvers.exhaustion import exhausted
+from lbopt.solvers.registry import create
 
 #: Seconds for one question. HiGHS goes round in circles on a few programs far beyond the range of its claims.
 LIMIT = 10.0
@@ -80,18 +80,19 @@ def program_contradiction(case: dict[str, Any], solver: str, seen: Counter) -> s
     numbers = paced_numbers(problem)
     if solver == "exhaustion":
         found, stop = exhausted(numbers, None)
-        rank = None if found is None else found.rank(problem)
+        rank = None if found is None else found.rank
         return None if (rank, stop) == (truth, "done") else f"exhaustion finds {rank}, but the best rank is {truth}"
+    question = Question(problem=problem)
     try:
-        program = formulate(numbers.problem)
+        _ = question.program
     except InfeasibleDecisionError:
         seen["infeasible"] += 1
         return None if truth is None else f"no program, but {truth} is reached"
-    outcome = minimised(program, solver, None, Budget(LIMIT))
+    outcome = create(solver, question).run(question.opening(), Budget(LIMIT))
     if outcome.stop == "infeasible":
         seen["infeasible"] += 1
         return None if truth is None else f"{solver} says infeasible, but {truth} is reached"
-    rank = None if outcome.best is None else outcome.best.rank(problem)
+    rank = None if outcome.best is None else outcome.best.rank
     bounds = tuple(bound.value for bound in outcome.bounds)
     seen["closed"] += rank == bounds
     if outcome.stop in OPEN and truth is not None and (rank is None or rank >= truth):

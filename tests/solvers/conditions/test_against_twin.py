@@ -10,7 +10,7 @@ from naive.conditions import least_rank
 from solvers.conditions.compared import bound_contradiction, contradiction, program_contradiction, rank_of_result
 from solvers.conditions.drawn import KINDS, drawn, problem_of
 
-from lbopt import Conditions, InfeasibleDecisionError, InputError, StepProblem, solve
+from lbopt import Conditions, InfeasibleDecisionError, StepProblem, solve
 from lbopt.model.formulation import Program, formulate
 from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers.engine import Question
@@ -83,12 +83,12 @@ def _answer(problem: StepProblem, solver: str):
         return str(error)
 
 
-def test_lbopts_own_engines_refuse_conditions():
-    """None of the engines for plain problems takes one with conditions, and all of them say so."""
+def test_engines_for_plain_problems_refuse_conditions():
+    """None of them takes one with conditions, and all of them say so; the others take both."""
     question = Question(problem=StepProblem.now([3, 1], [1, 1], [5, 5]).under(Conditions(pace=[1, 2])))
-    for name in ENGINES:
-        with pytest.raises(InputError, match=f"engine '{name}' does not know conditions"):
-            create(name, question)
+    window = Question(problem=StepProblem([[3, 1], [1, 1]], [1, 1], [5, 5]).under(Conditions(pace=[1, 2])))
+    refused = [name for name in ENGINES for one in (question, window) if create(name, one).refusal() == "conditions"]
+    assert refused == ["steps", "windows", "departures"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -149,13 +149,12 @@ def test_a_planted_pruning_is_noticed(monkeypatch):
 )
 def test_a_planted_program_is_noticed(monkeypatch, prefix, kind):
     """A program that lacks rows of one sort."""
-    import solvers.conditions.compared as room
 
-    def formulated(problem) -> Program:
-        program = formulate(problem)
+    def formulated(problem, numbers) -> Program:
+        program = formulate(problem, numbers)
         return replace(program, rows=tuple(row for row in program.rows if not row.name.startswith(prefix)))
 
-    monkeypatch.setattr(room, "formulate", formulated)
+    monkeypatch.setattr("lbopt.solvers.engine.formulate", formulated)
     assert _found(kind, lambda case: program_contradiction(case, "cp-sat", Counter()))
 
 

@@ -9,16 +9,14 @@ from solvers.conditions.compared import rank_of_result
 from solvers.conditions.drawn import recorded
 
 from lbopt import Conditions, InputError, Result, StepProblem, solve, verify
-from lbopt.model.formulation import formulate
 from lbopt.model.paced_numbers import paced_numbers
 from lbopt.report.result_table import result_table
-from lbopt.solvers import exhaustion
+from lbopt.solvers import exhaustion, front, program_engine
 from lbopt.solvers.backend import RawAnswer
 from lbopt.solvers.budget import Budget
-from lbopt.solvers.conditions import front, stages
-from lbopt.solvers.conditions.decision import Bound, Decision, Outcome
 from lbopt.solvers.conditions.greedy import greedy_decision
-from lbopt.solvers.registry import is_available
+from lbopt.solvers.engine import Bound, Decision, Known, Question
+from lbopt.solvers.registry import create, is_available
 
 PLAIN = StepProblem.now(loads=[900, 700, 400], slots=[1, 2, 1], sizes=[310, 260, 150, 120, 80])
 SMALL = PLAIN.under(Conditions(capacity=[200, 400, 300], waiting_cost=[5, 6, 7, 8, 9]))
@@ -63,13 +61,13 @@ def test_what_the_search_leaves_open_goes_to_a_solver_where_it_is_large(monkeypa
 def test_two_outcomes_are_joined_where_both_hold():
     """A bound holds among decisions that reach the same in the goals before: not where the other one reaches more."""
     problem = StepProblem.now([0, 5], [1, 1], [3, 4]).under(Conditions(waiting_cost=[1, 2], overdue_first=True))
-    both, one = (Decision(np.array(workers), None) for workers in ([0, 1], [0, -1]))
+    both, one = (Decision(problem, np.array(workers)) for workers in ([0, 1], [0, -1]))
     bounds = tuple(Bound(value, "certificate") for value in (0, 0, 2))
-    searched = Outcome(best=one, bounds=bounds, stop="memory", solver="exact", evidence=lambda: None)
+    searched = Known(problem=problem, best=one, bounds=bounds, stop="memory", solver="exact", evidence=lambda: None)
     weaker = tuple(Bound(value, "claimed:x") for value in (0, 0, 1))
-    joined = front._joined(problem, searched, Outcome(best=one, bounds=weaker, stop="time", solver="x"))
+    joined = searched.joined(Known(problem=problem, best=one, bounds=weaker, stop="time", solver="x"))
     assert joined.bounds == bounds and joined.evidence is searched.evidence
-    joined = front._joined(problem, searched, Outcome(best=both, bounds=weaker, stop="interrupted", solver="x"))
+    joined = searched.joined(Known(problem=problem, best=both, bounds=weaker, stop="interrupted", solver="x"))
     assert joined.bounds[-1] == weaker[-1] and joined.evidence is None and joined.stop == "interrupted"
 
 
@@ -169,7 +167,7 @@ def pretend(monkeypatch, **answer):
         def minimise(task):
             return raw
 
-    monkeypatch.setattr(stages, "load", lambda name: Backend)
+    monkeypatch.setattr(program_engine, "load", lambda name: Backend)
 
 
 @pytest.mark.skipif(not is_available("highs"), reason="highs is not installed")
@@ -210,7 +208,7 @@ def test_claims_beyond_the_range_are_not_used(monkeypatch):
 def test_a_goal_that_stays_open_leaves_time_for_the_objective(monkeypatch):
     """The first goal ends by time; the objective is still asked for, with what the goal has reached held."""
     asked: list = []
-    true = stages.load
+    true = program_engine.load
 
     def load(name):
         backend = true(name)
@@ -224,10 +222,10 @@ def test_a_goal_that_stays_open_leaves_time_for_the_objective(monkeypatch):
 
         return Backend
 
-    monkeypatch.setattr(stages, "load", load)
-    numbers = paced_numbers(SMALL)
-    outcome = stages.minimised(formulate(numbers.problem), "cp-sat", None, Budget(60.0))
-    assert outcome.stop == "time" and outcome.best.rank(SMALL) == BEST
+    monkeypatch.setattr(program_engine, "load", load)
+    question = Question(problem=SMALL)
+    outcome = create("cp-sat", question).run(question.opening(), Budget(60.0))
+    assert outcome.stop == "time" and outcome.best.rank == BEST
     assert asked[0][0] < 31 < asked[1][0] and asked[1][1] == ["hold_left_waiting"]
 
 

@@ -32,7 +32,7 @@ def test_an_effort_ends_it_with_a_bound_that_holds():
         assert int(answered.goals[-1].search.known.work) < effort + OVER
         outcome = answered.outcome
         assert outcome.bounds[-1].value <= best
-        assert outcome.best is None or outcome.best.rank(problem) >= (best,)
+        assert outcome.best is None or outcome.best.rank >= (best,)
     result = solve(problem, "search", effort=300)
     assert result.stop_reason == "effort" and result.bound <= best <= result.objective
 

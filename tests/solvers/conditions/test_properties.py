@@ -15,8 +15,8 @@ from solvers.small_problems import naive_optimum, step_problems
 from lbopt import Conditions, InfeasibleDecisionError, StepProblem, solve
 from lbopt.model.formulation import formulate
 from lbopt.model.paced_numbers import paced_numbers
-from lbopt.solvers.conditions.stages import decoded
 from lbopt.solvers.exhaustion import _key, exhausted, leaf_estimate
+from lbopt.solvers.program_engine import decoded
 
 WIDE = 10**9
 
@@ -153,11 +153,11 @@ def test_values_of_the_program_are_decisions(case):
     for row in program.rows:
         total = sum(c * values[column] for column, c in zip(row.columns, row.coefficients, strict=True))
         assert (row.lower is None or row.lower <= total) and (row.upper is None or total <= row.upper), row.name
-    *goals, objective = found.rank(problem)
+    *goals, objective = found.rank
     assert program.tokens(sum(c * value for c, value in zip(program.cost, values, strict=True))) == objective
     for goal, reached in zip(program.goals, goals, strict=True):
         assert goal.offset + sum(c * values[column] for column, c in goal.cost.items()) == reached
-    assert decoded(program, values).rank(problem) == found.rank(problem)
+    assert decoded(program, values).rank == found.rank
     weighted, weights = program.weighted()
     total = weighted.offset + sum(c * value for c, value in zip(weighted.cost, values, strict=True))
     assert list(weights.values()) == _weights(program.total, [goal.offset for goal in program.goals])

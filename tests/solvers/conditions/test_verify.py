@@ -8,12 +8,13 @@ import pytest
 from naive.conditions import decisions, is_feasible, rank_of
 from solvers.conditions.compared import rank_of_result
 from solvers.conditions.drawn import KINDS, drawn, problem_of
+from solvers.stated import stated
 
 from lbopt import CertificateError, Conditions, InfeasibleDecisionError, InputError, Result, StepProblem, solve, verify
 from lbopt.solvers import recount
 from lbopt.solvers.certificates import Certificate, check
-from lbopt.solvers.conditions.decision import Decision
 from lbopt.solvers.conditions.greedy import elementary_bounds
+from lbopt.solvers.engine import Decision
 from lbopt.solvers.result import Stage
 
 PLAIN = StepProblem.now(loads=[900, 700, 400], slots=[1, 2, 1], sizes=[310, 260, 150, 120, 80])
@@ -134,7 +135,7 @@ def test_a_worse_decision_with_a_bound_of_its_own_is_rejected():
                 for goal, value in zip(problem.conditions.goals, rank, strict=False)
             )
             given = {"bound": rank[-1], "proof": "exhaustion", "stop_reason": "proved", "solver": "exact"}
-            result = Result.of(
+            result = stated(
                 problem, np.array(workers, dtype=np.int64), paused=pauses or None, stages=stages, seconds=0.0, **given
             )
             with pytest.raises(CertificateError, match="found by exhaustion"):
@@ -148,13 +149,13 @@ def test_an_open_goal_keeps_a_result_from_being_optimal():
     """Objective and bound may meet while a goal before them is open."""
     given = {"bound": TRUE.objective, "proof": "exhaustion", "stop_reason": "time", "solver": "exact", "seconds": 0.0}
     stages = (replace(TRUE.stages[0], bound=0, proof="elementary-bound"), TRUE.stages[1])
-    result = Result.of(PROBLEM, TRUE.assignment, paused=TRUE.paused, stages=stages, **given)
+    result = stated(PROBLEM, TRUE.assignment, paused=TRUE.paused, stages=stages, **given)
     assert result.gap == 0 and result.status == "feasible" and not result.proved
     assert "left waiting 1 (at least 0)" in result.summary()
     with pytest.raises(CertificateError, match="proof is 'exhaustion', which ends optimal"):
         verify(PROBLEM, result)
     claimed = tuple(replace(stage, proof="claimed:exact") for stage in TRUE.stages)
-    result = Result.of(PROBLEM, TRUE.assignment, paused=TRUE.paused, stages=claimed, **given)
+    result = stated(PROBLEM, TRUE.assignment, paused=TRUE.paused, stages=claimed, **given)
     assert result.status == "optimal" and not result.proved and "claimed by exact" in result.summary()
 
 

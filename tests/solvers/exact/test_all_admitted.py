@@ -199,7 +199,9 @@ def test_three_workers_and_thirty_numbers_of_sixteen_bits():
 
 
 def test_a_false_exhaustion_is_refuted():
-    from lbopt import CertificateError, Result
+    from solvers.stated import stated
+
+    from lbopt import CertificateError
 
     problem = StepProblem.now([0] * 3, [20] * 3, np.random.default_rng(7).integers(1, 2**16, 20))
     result = solve(problem, "search")
@@ -207,7 +209,7 @@ def test_a_false_exhaustion_is_refuted():
     worse = result.assignment.copy()
     loads = np.bincount(worse, weights=problem.work[:, 0])
     worse[np.flatnonzero(worse != loads.argmax())[0]] = loads.argmax()
-    false = Result.of(
+    false = stated(
         problem,
         worse,
         bound=objective(problem, worse),

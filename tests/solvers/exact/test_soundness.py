@@ -106,7 +106,7 @@ def backend_optimum(problem: StepProblem, name: str, seed: int) -> int | None:
         return None
     if name == "brute-force":
         found, _ = exhausted(paced_numbers(problem), None)
-        return found.rank(problem)[0]
+        return found.rank[0]
     answer = load(name).minimise(Task(program=program, seed=seed % 7))
     assert answer.stop == "done", (name, answer)
     assignment = np.array(program.decode(repaired(program, answer.values)))

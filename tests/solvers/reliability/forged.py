@@ -16,6 +16,7 @@ from typing import Any
 
 from solvers.certificates.damage import damaged
 from solvers.reliability.proofs import Proof, worse
+from solvers.stated import stated
 
 from lbopt import Result, verify
 from lbopt.exceptions import LbOptError
@@ -95,7 +96,7 @@ def _forged_result(proof: Proof, other: Proof, seen: Counter, rng: random.Random
     placed, cost = (proof.result.assignment.tolist(), proof.result.objective) if dear is None else dear
     bound = min(cost, proof.optimum + rng.choice([0, 1, 1, 2, cost - proof.optimum, cost - proof.optimum]))
     label = rng.choice(["certificate", "certificate", "exhaustion", "elementary-bound", "claimed:exact"])
-    claim = Result.of(
+    claim = stated(
         proof.problem,
         placed,
         bound=bound,

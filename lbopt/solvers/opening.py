@@ -1,17 +1,148 @@
-"""Why no decision meets the conditions: the binding thing, by its name and numbers.
+"""What is answered in plain Python, before a search is compiled or a solver is started.
 
-Each reason is a proof by itself. Requests that each find room, but not together, have no such reason; then exhaustion,
-or a solver, says that there is none, and small problems are tried without one condition at a time.
+A greedy placement, or the hint, is the first decision, and elementary reasoning gives the first bounds. What is small
+is exhausted: the first use of a compiled search takes most of a minute, and five requests should not wait for that.
+What is small is read from the problem alone, never from what happens to be compiled already: the same problem has the
+same answer on every machine.
+
+Where no decision meets the conditions, the binding thing is said by its name and numbers. Each reason is a proof by
+itself. Requests that each find room, but not together, have no such reason; then exhaustion, or a solver, says that
+there is none, and small problems are tried without one condition at a time.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from lbopt.model import Conditions
+import numpy as np
+
+from lbopt.exceptions import InfeasibleDecisionError
+from lbopt.model import Conditions, StepProblem
 from lbopt.model.floors import Floors
+from lbopt.model.integers import IntArray
 from lbopt.model.paced_numbers import PacedNumbers, RequestKind, paced_numbers
-from lbopt.solvers.exhaustion import exhausted, leaf_estimate, too_deep
+from lbopt.solvers.budget import Budget
+from lbopt.solvers.conditions.greedy import elementary_bounds, greedy_decision
+from lbopt.solvers.elementary import greedy_assignment
+from lbopt.solvers.engine import Bound, Decision, Engine, Known, Question
+from lbopt.solvers.exhaustion import exhausted, leaf_estimate, refuse_leaves, too_deep, with_workers_in_order
+from lbopt.solvers.program_engine import too_wide
+from lbopt.solvers.registry import LEAF_LIMIT
+
+#: Leaves up to which "exact" exhausts at once, mostly some milliseconds, and up to which exhaustion goes on where the
+#: search would take too much memory.
+LEAVES = {"small": 5_000, "further": 1 << 19, "brute-force": LEAF_LIMIT}
+
+#: Open workers and sizes of a plain problem, from which on there are more leaves for sure: 8! / 8 and more.
+MANY = 8
+
+#: Requests times loads of a plain problem, and requests of one under conditions, beyond which "exact" does not even
+#: estimate the leaves.
+CELLS, MOST_UNDER_CONDITIONS = 4_096, 24
+
+
+def opened(question: Question, known: Known) -> Known:
+    """Return the better one of the known decision and a greedy one, with elementary bounds.
+
+    Raises
+    ------
+    InfeasibleDecisionError
+        Where a short argument shows that no decision meets the conditions.
+    """
+    problem = question.problem
+    if problem.conditions is None:
+        best: Decision | None = Decision(problem, greedy_assignment(problem))
+    else:
+        why_not = reason(question.numbers)
+        if why_not is not None:
+            raise InfeasibleDecisionError(why_not)
+        best = greedy_decision(question.numbers)
+    given = known.best
+    if given is not None and (best is None or given.rank <= best.rank):
+        best = given
+    return Known(problem=problem, best=best, bounds=elementary_bounds(problem, best), stop="done", final=False)
+
+
+class Elementary(Engine):
+    """The engine that every solver but lbopt's own search starts from."""
+
+    def refusal(self) -> str | None:
+        """Return None: every problem has an elementary bound."""
+        return None
+
+    def run(self, known: Known, budget: Budget) -> Known:
+        """Place greedily, unless the hint is as good; it is the last word where bound and placement meet."""
+        first, tie = opened(self.question, known), self.question.tie
+        only_one = self.problem.conditions is None and self.problem.num_admitted == 0
+        if known.stop == "interrupted":
+            return replace(first, stop="interrupted", final=True)
+        final = only_one or (tie == "any" and first.closed)
+        return known.joined(replace(first, tie=tie if only_one else "any", final=final))
+
+
+class Exhaustion(Engine):
+    """The engine of "exact" for small problems, what goes on where its search cannot, and "brute-force"."""
+
+    def refusal(self) -> str | None:
+        """Return why the problem is not exhausted, a key of `REFUSALS`; None where it is."""
+        problem = self.problem
+        if problem.conditions is None:
+            if problem.num_admitted == 0:
+                return "no requests"
+            if self.name == "small" and (
+                problem.num_requests * problem.base.size > CELLS
+                or (int((problem.slots > 0).sum()) >= MANY and len(set(problem.work[:, 0].tolist())) >= MANY)
+            ):
+                return "leaves"
+            if self.name != "small" and too_wide(problem):
+                return "memory"
+        elif self.name == "small" and problem.num_requests > MOST_UNDER_CONDITIONS:
+            return "leaves"
+        numbers = self.question.numbers
+        return "leaves" if too_deep(numbers) or leaf_estimate(numbers) > LEAVES[self.name] else None
+
+    def run(self, known: Known, budget: Budget) -> Known:
+        """Exhaust, from the best decision that is known; where the time is over, the bounds are the elementary ones."""
+        problem, tie, given = self.problem, self.question.tie, known.best
+        if self.refusal() == "memory":
+            return replace(known, stop="memory", final=True)
+        first = known if known.bounds else opened(self.question, known)
+        reached = budget.limits.reached(0, *first.told)
+        if reached in ("target", "cancelled"):
+            return replace(first, stop=reached, final=True)
+        best, bounds, stop = first.best, first.bounds, "done"
+        if not first.closed or tie == "leximax":
+            refuse_leaves(self.question.numbers)
+            best, stop = exhausted(self.question.numbers, best, budget.limits.stopped, leximax=tie == "leximax")
+            bounds = elementary_bounds(problem, best)
+        if best is None:
+            return replace(first, stop="infeasible" if stop == "done" else stop, solver=self.solver, final=True)
+        if stop == "done":
+            bounds = tuple(
+                floor if floor.value == value else Bound(value, "exhaustion")
+                for floor, value in zip(bounds, best.rank, strict=True)
+            )
+        if problem.conditions is None and problem.horizon == 0 and best is not given:
+            best = Decision(problem, _oldest_of_equals(problem, best.assignment))
+        tie = tie if stop == "done" else "any"
+        return first.joined(Known(problem=problem, best=best, bounds=bounds, stop=stop, solver=self.solver, tie=tie))
+
+
+def _oldest_of_equals(problem: StepProblem, assignment: IntArray) -> IntArray:
+    """Return the placement that tie order "oldest" names, as the compiled search does; at H = 0 only.
+
+    It is `lbopt.solvers.exact.tie_orders.canonical` in plain Python.
+    """
+    chosen = with_workers_in_order(problem, assignment)
+    by_size: dict[int, list[int]] = {}
+    for i in np.argsort(~problem.must_admit, kind="stable").tolist():
+        by_size.setdefault(int(problem.work[i, 0]), []).append(i)
+    for equals in by_size.values():
+        workers = sorted(int(chosen[i]) for i in equals if chosen[i] >= 0)
+        for place, i in enumerate(equals):
+            chosen[i] = workers[place] if place < len(workers) else -1
+    return chosen
+
 
 #: Leaves of a problem that is tried without one of its conditions.
 TRIED_LEAVES = 20_000
