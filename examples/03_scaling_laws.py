@@ -31,7 +31,7 @@ import pandas as pd
 
 from lbopt.theory.chains.batch_means import slope
 from lbopt.theory.chains.fcfs_chain import fcfs_imbalances, mean_fcfs_imbalance
-from lbopt.theory.chains.replete import run_replete
+from lbopt.theory.chains.replete import Replete
 from lbopt.theory.laws.gap_bounds import CLEAR, onset
 from lbopt.theory.laws.leader_walk import levelled_imbalance, levelled_range, step_noise
 from lbopt.theory.laws.load_law import improvement_floor, leading_imbalance, load_law, sharp_imbalance
@@ -139,9 +139,9 @@ def left_of_fcfs(G, B, p, s_max, steps=8000):
     """Return B / B*, and the share of FCFS's imbalance that the exact rule leaves, and that the theorem allows."""
     prompts = PromptLaw.uniform(s_max)
     slot = slot_law(prompts, p)
-    run = run_replete(G, B, p, prompts, steps, None, seed=1)
+    run = Replete(G, B, p, prompts).run(steps, seed=1)
     allowed = 1 / improvement_floor(G, B, math.sqrt(slot.variance), s_max)
-    return B / onset(G, p, prompts), run.imbalance.mean() / load_law(slot, B).expected_imbalance(G), allowed
+    return B / onset(G, p, prompts), run.steps.imbalance.mean() / load_law(slot, B).expected_imbalance(G), allowed
 
 
 FLEETS = {(0.5, 4): (8, 16, 64, 256), (0.2, 8): (4, 16, 32, 64, 1600), (0.02, 10): (16, 64, 256, 1024, 4096)}
@@ -215,7 +215,8 @@ practice.round(3)
 # %%
 def chain(G, B, p, s_max, steps):
     """Return mean imbalance and its standard error, from twenty batches of one chain."""
-    batches = run_replete(G, B, p, PromptLaw.uniform(s_max), steps, None, seed=2).imbalance.reshape(20, -1).mean(axis=1)
+    run = Replete(G, B, p, PromptLaw.uniform(s_max)).run(steps, seed=2)
+    batches = run.steps.imbalance.reshape(20, -1).mean(axis=1)
     return batches.mean(), batches.std(ddof=1) / math.sqrt(20)
 
 

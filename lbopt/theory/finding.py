@@ -36,6 +36,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from lbopt.statistics import student_quantile
 
 
@@ -134,6 +136,23 @@ class Finding:
         for name in ("measured", "predicted", "error"):
             if not math.isfinite(getattr(self, name)):
                 raise ValueError(f"finding '{self.quantity}' at {self.regime}: {name} is {getattr(self, name)}")
+
+    @classmethod
+    def exact(cls, regime: str, quantity: str, excess: Any, **more: Any) -> Finding:
+        """Return that an inequality held every time; `excess` is what its left side had more than its right one."""
+        found = np.asarray(excess)
+        usual = {"kind": "exact", "relation": "<="}
+        least: dict[str, Any] = {"measured": float(found.max()) if found.size else 0.0, "predicted": 0.0}
+        counts = {"trials": found.size, "violations": int((found > 0).sum())}
+        return cls(regime=regime, quantity=quantity, **(usual | least | counts | more))
+
+    @classmethod
+    def computed(
+        cls, regime: str, quantity: str, measured: float, relation: str, predicted: float, **more: Any
+    ) -> Finding:
+        """Return how a number without any sampling lies to the prediction."""
+        sides: dict[str, Any] = {"measured": measured, "relation": relation, "predicted": predicted}
+        return cls(regime=regime, quantity=quantity, kind="computed", **sides, **more)
 
     @property
     def is_sampled(self) -> bool:

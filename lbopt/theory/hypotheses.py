@@ -1,12 +1,62 @@
-"""What the theorems assume, checked: a parameter outside is refused by the name of the claim and of the assumption."""
+"""What the theorems assume, checked: a parameter outside is refused by the name of the claim and of the assumption.
+
+What a parameter may be is said once, where it is declared: `USUAL` for the names that mean the same in every claim, the
+table `asks` of a regime or of `measured` for the others.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
 from lbopt.exceptions import InputError
+from lbopt.theory.chains.replete import PEAKS, POOLS
 from lbopt.theory.laws.slot_law import LONGEST
 
 #: Workers, and slots of each: beyond, numbers leave the range of floats or of memory in ways that say less.
 MOST = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a parameter: a test, and its words."""
+
+    holds: Callable[[Any], bool]
+    words: str
+
+
+#: What is asked of parameters, by their names.
+Asks = Mapping[str, tuple[Asked, ...]]
+
+
+def between(least: float, most: float, words: str) -> tuple[Asked, ...]:
+    """Ask for a number from `least` to `most`."""
+    return (Asked(lambda value: least <= value <= most, words),)
+
+
+def at_least(least: float, words: str) -> tuple[Asked, ...]:
+    """Ask for a number of at least so much."""
+    return between(least, math.inf, words)
+
+
+def one_of(known: Collection[str], words: str) -> tuple[Asked, ...]:
+    """Ask for one of the names, which end the words."""
+    return (Asked(known.__contains__, f"{words} {', '.join(known)}"),)
+
+
+USUAL: Asks = {
+    "G": (*at_least(2, "at least G = 2 workers"), *between(2, MOST, f"at most {MOST:,} workers")),
+    "B": (*at_least(1, "at least B = 1 slot a worker"), *between(1, MOST, f"at most {MOST:,} slots a worker")),
+    "p": (Asked(lambda p: 0 < p < 1, "outputs of law Geo(p) with 0 < p < 1"),),
+    "s_max": (
+        *at_least(2, "prompts that vary, so s_max of at least 2"),  # every statement divides by their spread
+        *between(2, LONGEST, f"prompts of at most {LONGEST:,} tokens"),
+    ),
+    "pool": (Asked(POOLS.__contains__, "a replete pool of 'all' sizes or of 'two'"),),
+    "peak": one_of(PEAKS, "one of the peaks"),
+}
 
 
 def require(claim: str, holds: bool, assumes: str, found: str) -> None:
@@ -21,25 +71,8 @@ def require(claim: str, holds: bool, assumes: str, found: str) -> None:
         raise InputError(f"{claim} assumes {assumes}; {found}")
 
 
-def require_fleet(claim: str, G: int, B: int) -> None:
-    """Refuse a fleet that no theorem speaks of."""
-    require(claim, G >= 2, "at least G = 2 workers", f"G is {G}")
-    require(claim, G <= MOST, f"at most {MOST:,} workers", f"G is {G}")
-    require_slots(claim, B)
-
-
-def require_slots(claim: str, B: int) -> None:
-    """Refuse slots that no theorem speaks of."""
-    require(claim, B >= 1, "at least B = 1 slot a worker", f"B is {B}")
-    require(claim, B <= MOST, f"at most {MOST:,} slots a worker", f"B is {B}")
-
-
-def require_geometric(claim: str, p: float) -> None:
-    """Refuse an end probability outside (0, 1)."""
-    require(claim, 0 < p < 1, "outputs of law Geo(p) with 0 < p < 1", f"p is {p}")
-
-
-def require_prompts(claim: str, s_max: int) -> None:
-    """Refuse prompts that do not vary: every statement divides by their spread."""
-    require(claim, s_max >= 2, "prompts that vary, so s_max of at least 2", f"s_max is {s_max}")
-    require(claim, s_max <= LONGEST, f"prompts of at most {LONGEST:,} tokens", f"s_max is {s_max}")
+def require_all(claim: str, given: Mapping[str, Any], *tables: Asks) -> None:
+    """Refuse the first value that is not what `USUAL` and the tables ask of a parameter of its name."""
+    for name, value in given.items():
+        for asked in (one for table in (USUAL, *tables) for one in table.get(name, ())):
+            require(claim, asked.holds(value), asked.words, f"{name} is {value!r}")

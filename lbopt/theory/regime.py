@@ -3,6 +3,7 @@
 A claim measures in a `Fleet` or in one of its extensions. Other defaults and further parameters are a subclass in the
 claim's own file. `measured_in` makes the `measure` of a claim from a function of such a regime and a seed: it takes the
 fields as keywords, shows them in its signature, and refuses by the claim's name what the regime's `require` refuses.
+`measured` does the same for a function that takes its parameters as keywords.
 
 Regimes of open fleets: requests come to the workers in every step, and the router sees reports of some age.
 """
@@ -12,27 +13,38 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
 
 from lbopt.instances import open_trace
 from lbopt.instances.families import ALL_NAMES
-from lbopt.theory.chains.batch_means import FEWEST_BATCHES
+from lbopt.theory.chains.batch_means import FEWEST_BATCHES, batch_steps
 from lbopt.theory.chains.open_fleet import OpenFleet, Requests
-from lbopt.theory.chains.replete import PEAKS, POOLS, require_pool
+from lbopt.theory.chains.replete import POOLS, Replete, RepleteRun
 from lbopt.theory.claim import Measure
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
+from lbopt.theory.hypotheses import Asked, Asks, at_least, between, one_of, require, require_all
+from lbopt.theory.laws.gap_bounds import CLEAR, onset
 from lbopt.theory.laws.slot_law import PromptLaw
 
 
 @dataclass(frozen=True, kw_only=True)
 class Regime:
-    """The parameters of a measurement; every field has a default."""
+    """The parameters of a measurement; every field has a default.
+
+    What `hypotheses.USUAL` does not ask of a field stands in the table `asks` of the class that has it.
+    """
+
+    asks: ClassVar[Asks] = {}
 
     def require(self, claim: str) -> None:
         """Refuse, by the claim's name, what it does not speak of."""
+        given = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        require_all(claim, given, *(vars(kind).get("asks", {}) for kind in reversed(type(self).__mro__)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +60,7 @@ class Batched(Regime):
     """
 
     batches: int = 20
-
-    def require(self, claim: str) -> None:
-        """Refuse fewer batches than an error needs."""
-        super().require(claim)
-        fewest = FEWEST_BATCHES
-        require(claim, self.batches >= fewest, f"at least {fewest} batches", f"batches is {self.batches}")
+    asks: ClassVar[Asks] = {"batches": at_least(FEWEST_BATCHES, f"at least {FEWEST_BATCHES} batches")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +81,6 @@ class Fleet(Regime):
     B: int = 1024
     p: float = 0.5
 
-    def require(self, claim: str) -> None:
-        """Refuse what the claim does not speak of."""
-        require_fleet(claim, self.G, self.B)
-        require_geometric(claim, self.p)
-
     def __str__(self) -> str:
         """Return the fleet in the words of the report."""
         return f"G={self.G}, B={self.B}, p={self.p:g}"
@@ -95,11 +97,6 @@ class PromptFleet(Fleet):
     """
 
     s_max: int = 4
-
-    def require(self, claim: str) -> None:
-        """Refuse what the claim does not speak of."""
-        super().require(claim)
-        require_prompts(claim, self.s_max)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,16 +115,14 @@ class RepleteFleet(PromptFleet):
     pool: str = "two"
     peak: str = "lowest"
 
-    def require(self, claim: str) -> None:
-        """Refuse what the claim does not speak of."""
-        super().require(claim)
-        require_pool(claim, self.pool)
-        require_peak(claim, self.peak)
-
     @property
     def law(self) -> PromptLaw:
         """The law of the sizes in the pool."""
         return POOLS[self.pool](self.s_max)
+
+    def chain(self, **other: Any) -> Replete:
+        """Return the chain under the exact rule; `other` are parameters of it in place of the fleet's own."""
+        return dataclasses.replace(Replete(self.G, self.B, self.p, self.law, peak=self.peak), **other)
 
     @property
     def raised(self) -> str:
@@ -138,6 +133,47 @@ class RepleteFleet(PromptFleet):
 @dataclass(frozen=True, kw_only=True)
 class BatchedFleet(Batched, RepleteFleet):
     """A fleet with a replete pool, followed for a number of batches."""
+
+    @property
+    def length(self) -> int:
+        """Steps of a batch."""
+        return batch_steps(self.p)
+
+    def run(self, seed: int, **other: Any) -> RepleteRun:
+        """Run `chain` for these batches."""
+        return self.chain(**other).run(self.batches * self.length, seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoubledFleet(BatchedFleet):
+    """Fleets from B = 4 B* on.
+
+    Parameters
+    ----------
+    doublings
+        Number of times that B is doubled.
+    """
+
+    B: int = 1
+    doublings: int = 4
+    asks: ClassVar[Asks] = {"doublings": between(2, 10, "2 to 10 doublings of B")}
+
+    def require(self, claim: str) -> None:
+        """Refuse fleets too large to run."""
+        super().require(claim)
+        first, slots = self.fleets[0], self.G * self.fleets[-1]
+        require(claim, slots <= 2**24, "fleets of at most 2^24 slots", f"4 B* is {first}: they would be larger")
+
+    @property
+    def fleets(self) -> list[int]:
+        """The slots of a worker, fleet by fleet."""
+        first = math.ceil(CLEAR * onset(self.G, self.p, self.law))
+        return [first * 2**i for i in range(self.doublings)]
+
+    def runs(self, seed: int, claim: int) -> list[RepleteRun]:
+        """Run each fleet, on streams of its own and of the claim's number."""
+        seeds = np.random.SeedSequence([seed, claim]).generate_state(self.doublings).tolist()
+        return [self.run(own, B=B) for B, own in zip(self.fleets, seeds, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,23 +187,18 @@ class SteppedFleet(RepleteFleet):
     """
 
     steps: int = 1_000
+    asks: ClassVar[Asks] = {"steps": at_least(1, "at least one step to look at")}
 
-    def require(self, claim: str) -> None:
-        """Refuse what the claim does not speak of."""
-        super().require(claim)
-        require(claim, self.steps >= 1, "at least one step to look at", f"steps is {self.steps}")
-
-
-def require_peak(claim: str, peak: str) -> None:
-    """Refuse a peak that the exact rule does not know."""
-    require(claim, peak in PEAKS, f"one of the peaks {', '.join(PEAKS)}", f"peak is '{peak}'")
+    def run(self, seed: int, **other: Any) -> RepleteRun:
+        """Run `chain` for these steps."""
+        return self.chain(**other).run(self.steps, seed)
 
 
 AnyRegime = TypeVar("AnyRegime", bound=Regime)
 
 
 def measured_in(
-    claim: str, regime: type[AnyRegime], *, without: tuple[str, ...] = (), **usual: Any
+    claim: str, regime: type[AnyRegime], *, without: tuple[str, ...] = (), asks: Asks | None = None, **usual: Any
 ) -> Callable[[Callable[[AnyRegime, int], list[Finding]]], Measure]:
     """Return what makes a claim's `measure` from a function of a regime and a seed.
 
@@ -177,6 +208,8 @@ def measured_in(
         Class of the regime: a dataclass with a default for every field and a method `require`.
     without
         Fields that the claim does not take; they keep their defaults.
+    asks
+        What this claim asks of fields beyond the regime.
     usual
         The claim's own defaults of fields.
     """
@@ -195,10 +228,33 @@ def measured_in(
                 raise TypeError(f"{claim} takes no parameter {', '.join(unknown)}")
             at = regime(**{**usual, **given})
             at.require(claim)
+            require_all(claim, vars(at), asks or {})
             return body(at, seed)
 
         signature = inspect.Signature([*shown, inspect.Parameter("seed", keyword, annotation="int")])
         measure.__signature__ = signature  # type: ignore[attr-defined]
+        return measure
+
+    return decorate
+
+
+def measured(claim: str, **asks: tuple[Asked, ...]) -> Callable[[Measure], Measure]:
+    """Return what makes a function of keywords and a seed refuse, by the claim's name, what it does not speak of.
+
+    Parameters
+    ----------
+    asks
+        What is asked of its keywords beyond `hypotheses.USUAL`.
+    """
+
+    def decorate(body: Measure) -> Measure:
+        usual = {one.name: one.default for one in inspect.signature(body).parameters.values() if one.name != "seed"}
+
+        @functools.wraps(body)
+        def measure(*, seed: int, **given: Any) -> Sequence[Finding]:
+            require_all(claim, {**usual, **given}, asks)
+            return body(**given, seed=seed)
+
         return measure
 
     return decorate
@@ -234,22 +290,13 @@ class OpenRegime(Batched):
     s_max: int = 200
     family: str = ""
     period: int = 10
-
-    def require(self, claim: str) -> None:
-        """Refuse an open fleet that the laws say nothing of, and requests that are none."""
-        super().require(claim)
-        G, arrivals, period = self.G, self.arrivals, self.period
-        require_fleet(claim, G, 1)
-        require(claim, G <= 1024, "at most 1,024 workers, whose loads are kept", f"G is {G}")
-        require(claim, 0.05 <= arrivals <= 1000, "0.05 to 1,000 arrivals a worker and step", f"arrivals is {arrivals}")
-        require(claim, 1 <= period <= 10_000, "reports of every 1 to 10,000 steps", f"period is {period}")
-        if self.family:
-            known = f"a family of requests: {', '.join(ALL_NAMES)}"
-            require(claim, self.family in ALL_NAMES, known, f"family is {self.family}")
-            return
-        require_geometric(claim, self.p)
-        require(claim, self.p >= 1e-4, "lives of at most 10,000 steps on average, to be run", f"p is {self.p}")
-        require_prompts(claim, self.s_max)
+    asks: ClassVar[Asks] = {
+        "G": between(2, 1024, "at most 1,024 workers, whose loads are kept"),
+        "arrivals": between(0.05, 1000, "0.05 to 1,000 arrivals a worker and step"),
+        "period": between(1, 10_000, "reports of every 1 to 10,000 steps"),
+        "p": at_least(1e-4, "lives of at most 10,000 steps on average, to be run"),
+        "family": one_of(("", *ALL_NAMES), "a family of requests:"),
+    }
 
     @property
     def law(self) -> PromptLaw:

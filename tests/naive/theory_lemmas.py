@@ -120,3 +120,19 @@ def replete_chain(
                     ordinal[g][b] += 1
         rows.append(row)
     return rows
+
+
+def is_replete(step):
+    """Whether at least two sizes are present, each with as many copies as there are free slots, or more."""
+    return len(step.sizes) >= 2 and min(step.copies) >= sum(step.free)
+
+
+def has_two_replete(step):
+    """Whether the largest size and one other have as many copies as there are free slots, or more."""
+    slots = sum(step.free)
+    return len(step.sizes) >= 2 and step.copies[-1] >= slots and max(step.copies[:-1]) >= slots
+
+
+def is_overloaded(step):
+    """Definition 1: without the commonest size, still as many requests as free slots."""
+    return sum(step.copies) - max(step.copies) >= sum(step.free)

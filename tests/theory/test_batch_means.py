@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import signal, stats
 
-from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps, chain_mean, means_of_batches
+from lbopt.theory.chains.batch_means import Average, batch_steps, burn_in_steps, means_of_batches
 
 
 @given(
@@ -31,8 +31,8 @@ def test_batches_do_not_depend_on_the_chunks(values: list[int], cuts: list[int],
 
 
 def test_mean_and_error_by_hand() -> None:
-    found = chain_mean(np.array([1.0, 2.0, 6.0]), 7)
-    assert (found.mean, found.dof, found.steps) == (3, 2, 21)
+    found = Average.of([1.0, 2.0, 6.0], 21)
+    assert (found.mean, found.dof, found.trials) == (3, 2, 21)
     assert found.error == pytest.approx(math.sqrt((4 + 1 + 9) / 2 / 3))
 
 
@@ -58,6 +58,6 @@ def test_intervals_cover_the_mean_of_a_chain_that_remembers() -> None:
     paths = 5.0 + signal.lfilter([1.0], [1.0, -(1 - p)], noise, axis=1)
     covered = 0
     for path in paths:
-        found = chain_mean(means_of_batches([path], burn_in, length), length)
+        found = Average.of(means_of_batches([path], burn_in, length), path.size)
         covered += abs(found.mean - 5.0) <= stats.t(found.dof).ppf(0.975) * found.error
     assert 0.93 <= covered / chains <= 0.97

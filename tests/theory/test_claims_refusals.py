@@ -56,7 +56,7 @@ def test_slots(name: str, B: int) -> None:
     slots = "least" if name == "fcfs-order" else "B"
     said = refusal(name, {slots: B})
     assert said.startswith(f"{spoken(name)} assumes")
-    assert said.endswith(f"B is {B}")
+    assert said.endswith(f"{slots} is {B}")
 
 
 @pytest.mark.parametrize("name", GEOMETRIC)

@@ -17,6 +17,7 @@ from lbopt.theory.laws.gap_bounds import CLEAR, onset
 from lbopt.theory.laws.load_law import LoadLaw
 from lbopt.theory.laws.slot_law import PromptLaw
 from lbopt.theory.ledger import CLAIMS
+from lbopt.theory.regime import BatchedFleet
 
 #: Regimes inside the onset in which the exact rule leaves something.
 _TWO = {"B": 1024, "pool": "two"}
@@ -133,8 +134,8 @@ def test_both_sides_do_equal_work_where_the_mean_peak_says_so(name: str, monkeyp
     assert row.quantity.endswith("equal work")
     assert row.predicted == 2.5
     assert row.verdict() is Verdict.HOLDS
-    usual = theorems.run_replete
-    monkeypatch.setattr(theorems, "run_replete", lambda *given, peak: usual(*given, peak="lowest"))
+    usual = BatchedFleet.chain
+    monkeypatch.setattr(BatchedFleet, "chain", lambda at: usual(at, peak="lowest"))
     *_, row = CLAIMS[name].measure(**regime, seed=4)
     assert row.measured < 1.2
     assert row.verdict() is Verdict.REFUTED

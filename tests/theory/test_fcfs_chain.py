@@ -95,7 +95,7 @@ def test_growth_that_all_share_moves_no_imbalance_of_equal_ages() -> None:
 def test_batches_hold_whole_cycles(growth: str) -> None:
     p, gained = 0.4, Growth.parse(growth)
     found = mean_fcfs_imbalance(2, 2, p, PromptLaw.uniform(3), 10, 0, gained)
-    length, left = divmod(found.steps, found.dof + 1)
+    length, left = divmod(found.trials, found.dof + 1)
     assert left == 0
     assert length % len(gained.cycle) == 0
     assert batch_steps(p) <= length < batch_steps(p) + len(gained.cycle)

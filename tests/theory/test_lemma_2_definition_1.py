@@ -9,7 +9,7 @@ from naive.objective import imbalance
 
 from lbopt.exceptions import InputError
 from lbopt.studies.check import CheckConfig
-from lbopt.theory.claims.lemma_2 import NAME, STORED, _meets, corrected_bound, measure_theorem
+from lbopt.theory.claims.lemma_2 import NAME, STORED, corrected_bound, measure_theorem
 from lbopt.theory.finding import Verdict, gravest
 from lbopt.theory.ledger import find_claim
 from lbopt.theory.steps.sampled_steps import StepShape, any_overloaded_steps, until
@@ -53,7 +53,7 @@ def test_the_steps_that_are_drawn_meet_the_hypotheses(plentiful):
     rng = np.random.default_rng(0)
     seen = [draw(rng) for _ in range(60)]
     for step in seen:
-        assert step.is_overloaded
+        assert naive.is_overloaded(step)
         assert len(step.sizes) == 3
         assert not plentiful or step.copies[-1] >= sum(step.free)
         assert 1 <= min(step.free) <= max(step.free) <= 3
@@ -64,7 +64,7 @@ def test_the_steps_that_are_drawn_meet_the_hypotheses(plentiful):
 def held(shape, optima, seed, *, ties, plentiful, less=0):
     """The bound less so many tokens against drawn steps."""
     steps = until(any_overloaded_steps(shape, plentiful=plentiful), optima, np.random.default_rng(seed))
-    said = gap_within(lambda step: corrected_bound(step) - less, _meets(plentiful), ties)
+    said = gap_within(lambda step: corrected_bound(step) - less, ties)
     return held_against(said, "", steps)
 
 
@@ -85,14 +85,14 @@ def test_a_bound_smaller_by_one_token_is_refuted(ties, plentiful, solved_at_the_
     assert finding.measured == 1
     problem, loads = solved_at_the_terminal(finding.counterexample)
     step = SmallStep.of(problem.base[:, 0], problem.slots, problem.work[:, 0])
-    assert step.is_overloaded
+    assert naive.is_overloaded(step)
     assert not plentiful or step.copies[-1] >= sum(step.free)
     assert loads.max() - loads.min() == corrected_bound(step)
 
 
 @jit
 def test_part_two_without_its_hypothesis_is_refuted(solved_at_the_terminal):
-    step, said = STORED, gap_within(corrected_bound, _meets(False))
+    step, said = STORED, gap_within(corrected_bound)
     finding = held_against(said, "", [step])
     assert finding.verdict() == Verdict.REFUTED
     problem, loads = solved_at_the_terminal(finding.counterexample)

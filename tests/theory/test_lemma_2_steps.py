@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lbopt.exceptions import InputError
-from lbopt.theory.chains.replete import run_replete
+from lbopt.theory.chains.replete import Replete
 from lbopt.theory.claims import lemma_2_steps
 from lbopt.theory.claims.lemma_2 import corrected_bound, sharp_bound
 from lbopt.theory.claims.lemma_2_steps import (
@@ -39,7 +39,7 @@ def test_the_quick_verdict_is_the_expected_one(claim):
 @pytest.mark.parametrize("peak", ["lowest", "raised"])
 def test_a_bound_too_small_by_one_is_caught(bounds, peak):
     law = PromptLaw.two_sizes(4)
-    run = run_replete(8, 256, 0.5, law, 500, None, 3, peak=peak)
+    run = Replete(8, 256, 0.5, law, peak=peak).run(500, 3)
     assert held_against("", "", run, bounds(run, law)).verdict() == Verdict.HOLDS
     assert held_against("", "", run, bounds(run, law) - 1).verdict() == Verdict.REFUTED
 
@@ -47,11 +47,11 @@ def test_a_bound_too_small_by_one_is_caught(bounds, peak):
 @quiet
 @pytest.mark.parametrize("law", [PromptLaw.uniform(4), PromptLaw.two_sizes(5)], ids=lambda law: law.name)
 def test_the_bounds_of_a_run_are_those_of_its_steps(law):
-    run = run_replete(3, 8, 0.4, law, 40, 5, 1)
+    run = Replete(3, 8, 0.4, law).run(40, 1, 5)
     for k in range(40):
-        fewest, most = int(run.fewest[k]), int(run.most[k])
+        fewest, most = int(run.steps.fewest[k]), int(run.steps.most[k])
         copies = (3 * most + 1,) * len(law.lengths)
-        step = SmallStep((int(run.gap_pre[k]), 0, 0), (fewest, most, most), law.lengths, copies)
+        step = SmallStep((int(run.steps.gap_pre[k]), 0, 0), (fewest, most, most), law.lengths, copies)
         assert corrected_bounds(run, law)[k] == corrected_bound(step)
         assert sharp_bounds(run, law)[k] == sharp_bound(step)
 
@@ -69,9 +69,10 @@ def test_the_probability_of_the_event_is_that_of_a_sum_over_all_counts():
 def test_too_small_a_bound_on_the_event_is_caught():
     exact = missing_probability(8, 4096, 0.5, 0.04)
     steps = 4_000
-    rows = event_rows("", round(exact * steps), steps, exact / 1.3, 8, 4096, 0.5, 0.04)
+    of = Replete(8, 4096, 0.5, PromptLaw.uniform(4))
+    rows = event_rows("", round(exact * steps), steps, of, 0.04, exact / 1.3)
     assert rows[1].verdict() == Verdict.REFUTED
-    often = event_rows("", round(2 * exact * steps), steps, exact, 8, 4096, 0.5, 0.04)
+    often = event_rows("", round(2 * exact * steps), steps, of, 0.04, exact)
     assert [row.verdict() for row in often] == [Verdict.REFUTED, Verdict.HOLDS, Verdict.REFUTED]
 
 

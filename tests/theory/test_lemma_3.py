@@ -8,7 +8,7 @@ import pytest
 
 from lbopt.exceptions import InputError
 from lbopt.theory.chains.batch_means import batch_steps
-from lbopt.theory.chains.replete import run_replete
+from lbopt.theory.chains.replete import Replete
 from lbopt.theory.claims import lemma_3
 from lbopt.theory.claims.lemma_3 import measure_size, measure_tail, size_rows, tail_rows
 from lbopt.theory.finding import Verdict, gravest
@@ -29,7 +29,7 @@ def test_the_quick_verdict_is_the_expected_one(claim):
 @jit
 def test_the_looseness_that_a_note_states_is_where_the_verdict_turns():
     """As printed the threshold is some ten times too generous; by pairs it is less than twice too generous."""
-    run = run_replete(8, 512, 0.3, PromptLaw.two_sizes(8), 1_000, None, 0)
+    run = Replete(8, 512, 0.3, PromptLaw.two_sizes(8)).run(1_000, 0)
     rows = tail_rows("", run)
     assert {row.verdict(12) for row in rows} == {Verdict.HOLDS}
     for i, row in enumerate(rows):
@@ -45,7 +45,7 @@ def test_the_looseness_that_a_note_states_is_where_the_verdict_turns():
 @pytest.fixture(scope="module")
 def fleets():
     p, law = 0.5, PromptLaw.uniform(4)
-    return [run_replete(8, 512 * 2**i, p, law, 100 * batch_steps(p), None, 10 + i) for i in range(4)]
+    return [Replete(8, 512 * 2**i, p, law).run(100 * batch_steps(p), 10 + i) for i in range(4)]
 
 
 @jit
@@ -54,8 +54,8 @@ def test_a_constant_or_an_exponent_off_by_a_tenth_is_caught(fleets, wrong):
     if wrong == "constant":
         fleets = [replace(run, mean_square=run.mean_square * 1.1**2) for run in fleets]
     if wrong == "exponent":
-        fleets = [replace(run, B=512 * 2 ** (i // 2 * 2)) for i, run in enumerate(fleets)]
-        fleets = [replace(run, B=round(run.B**1.25)) for run in fleets]
+        sizes = [round((512 * 2 ** (i // 2 * 2)) ** 1.25) for i in range(4)]
+        fleets = [replace(run, of=replace(run.of, B=B)) for run, B in zip(fleets, sizes, strict=True)]
     rows = size_rows("", fleets, batch_steps(0.5), [""] * 4)
     verdicts = [row.verdict(len(rows)) for row in rows]
     if wrong == "nothing":

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
 from lbopt.theory.chains.batch_means import batch_steps
-from lbopt.theory.chains.replete import run_replete
+from lbopt.theory.chains.replete import Replete
 from lbopt.theory.claims import lemma_4
 from lbopt.theory.claims.lemma_4 import (
     corrected_rows,
@@ -38,30 +39,36 @@ def test_the_quick_verdict_is_the_expected_one(claim):
 
 @pytest.fixture(scope="module")
 def run():
-    return run_replete(8, 1024, 0.5, TWO, 20 * batch_steps(0.5), None, 0)
+    return Replete(8, 1024, 0.5, TWO).run(20 * batch_steps(0.5), 0)
+
+
+def lifted(run, gap, imbalance=0, times=1):
+    """The run with larger gaps and imbalances, of a fleet with so many times the slots."""
+    steps = SimpleNamespace(gap=run.steps.gap + gap, imbalance=run.steps.imbalance + imbalance)
+    return replace(run, steps=steps, of=replace(run.of, B=run.of.B * times))
 
 
 @jit
 def test_gaps_above_the_bounds_are_caught(run):
     """The mean gap is near s_max - 2: it is lifted to just beyond each bound."""
     length, proved = batch_steps(0.5), least_bound(8, 2**20, 0.5, 4)
-    assert {row.verdict(2) for row in corrected_rows("", run, length, TWO, proved)} == {Verdict.HOLDS}
-    just = replace(run, gap=run.gap + 0.3)
-    asymptotic, as_proved = corrected_rows("", just, length, TWO, replace(proved, bound=2.05))
-    wide = replace(run, gap=run.gap + 3, imbalance=run.imbalance + 50)
+    assert {row.verdict(2) for row in corrected_rows("", run, length, proved)} == {Verdict.HOLDS}
+    just = lifted(run, 0.3)
+    asymptotic, as_proved = corrected_rows("", just, length, replace(proved, bound=2.05))
+    wide = lifted(run, 3, 50)
     assert (asymptotic.verdict(), as_proved.verdict()) == (Verdict.REFUTED, Verdict.REFUTED)
-    assert [row.verdict() for row in printed_rows("", wide, length, TWO)] == [Verdict.HOLDS] * 2
-    wider = replace(run, gap=run.gap + 7, imbalance=run.imbalance + 52)
-    assert [row.verdict() for row in printed_rows("", wider, length, TWO)] == [Verdict.REFUTED] * 2
+    assert [row.verdict() for row in printed_rows("", wide, length)] == [Verdict.HOLDS] * 2
+    wider = lifted(run, 7, 52)
+    assert [row.verdict() for row in printed_rows("", wider, length)] == [Verdict.REFUTED] * 2
 
 
 @jit
 def test_a_gap_that_grows_by_a_tenth_with_each_doubling_is_caught(run):
-    grown = [replace(run, B=run.B * 2**i, gap=run.gap + i) for i in range(3)]
-    rows = flat_rows(TWO, grown, batch_steps(0.5))
+    grown = [lifted(run, i, times=2**i) for i in range(3)]
+    rows = flat_rows(grown, batch_steps(0.5))
     assert [row.verdict(2) for row in rows] == [Verdict.REFUTED] * 2
-    still = [replace(run, B=run.B * 2**i) for i in range(3)]
-    assert [row.verdict(2) for row in flat_rows(TWO, still, batch_steps(0.5))] == [Verdict.HOLDS] * 2
+    still = [lifted(run, 0, times=2**i) for i in range(3)]
+    assert [row.verdict(2) for row in flat_rows(still, batch_steps(0.5))] == [Verdict.HOLDS] * 2
 
 
 @jit
@@ -149,5 +156,6 @@ def test_what_it_refuses(measure, wrong, says):
 
 def test_a_run_is_the_same_for_the_same_seed():
     with np.errstate(over="ignore"):
-        runs = [run_replete(2, 4, 0.5, TWO, 20, 3, seed) for seed in (1, 1, 2)]
-    assert runs[0].gap_pre.tolist() == runs[1].gap_pre.tolist() != runs[2].gap_pre.tolist()
+        runs = [Replete(2, 4, 0.5, TWO).run(20, seed, 3) for seed in (1, 1, 2)]
+    first, again, other = (run.steps.gap_pre.tolist() for run in runs)
+    assert first == again != other

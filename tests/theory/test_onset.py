@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lbopt.theory.chains.replete import run_replete
+from lbopt.theory.chains.replete import Replete
 from lbopt.theory.laws.gap_bounds import CLEAR, onset, outside_onset
 from lbopt.theory.laws.leader_walk import levelled_imbalance, levelled_range, step_noise
 from lbopt.theory.laws.normal_maximum import expected_maximum
@@ -59,7 +59,7 @@ def test_the_chain_follows_the_leader() -> None:
     law, shares = levelled_imbalance(G, p, s_max), []
     for B in (8_000, 16_000):
         assert 2 * low < B < high / 10
-        run = run_replete(G, B, p, PromptLaw.uniform(s_max), 40_000, None, 3)
-        shares.append(run.imbalance.mean() / law)
+        run = Replete(G, B, p, PromptLaw.uniform(s_max)).run(40_000, 3)
+        shares.append(run.steps.imbalance.mean() / law)
     assert shares == pytest.approx([1, 1], rel=0.25)
     assert shares[0] / shares[1] == pytest.approx(1, abs=0.2)  # under FCFS it would be the root of 2

@@ -12,7 +12,7 @@ from lbopt.exceptions import InputError
 from lbopt.model import StepProblem
 from lbopt.solvers import solve
 from lbopt.theory.chains.batch_means import slot_streams
-from lbopt.theory.chains.replete import COMPOSITIONS, PEAKS, level, run_replete
+from lbopt.theory.chains.replete import COMPOSITIONS, PEAKS, Replete, level
 from lbopt.theory.laws.slot_law import PromptLaw
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -70,30 +70,20 @@ def test_raised_is_as_high_as_an_optimum_of_equal_loads_can_be():
 @pytest.mark.parametrize("growth", [(1,), (0, 2, 1)], ids=str)
 def test_the_chain_is_the_one_of_loops(law, composition, growth):
     G, B, p, steps, burn_in = 3, 5, 0.4, 25, 4
-    run = run_replete(G, B, p, law, steps, burn_in, 11, growth, composition=composition)
+    run = Replete(G, B, p, law, growth, composition).run(steps, 11, burn_in)
     streams = [[int(start) for start in worker] for worker in slot_streams(11, G, B)]
     rows = naive.replete_chain(streams, math.log1p(-p), growth, law.lengths, composition == "extreme", steps + burn_in)[
         burn_in:
     ]
-    for name, column in (
-        ("gap_before", run.gap_before),
-        ("gap_pre", run.gap_pre),
-        ("gap", run.gap),
-        ("fewest", run.fewest),
-        ("most", run.most),
-        ("imbalance", run.imbalance),
-        ("largest", run.envelope),
-        ("admitted", run.admitted),
-        ("admitted_tokens", run.admitted_tokens),
-        ("heaviest", run.heaviest),
-    ):
-        assert column.tolist() == [row[name] for row in rows], name
+    for name in run.steps.dtype.names:
+        expected = [row[{"envelope": "largest"}.get(name, name)] for row in rows]
+        assert run.steps[name].tolist() == expected, name
     np.testing.assert_allclose(run.mean_square, [row["square"] for row in rows])
 
 
 def test_ends_do_not_depend_on_the_choice_of_sizes():
-    runs = [run_replete(3, 8, 0.3, PromptLaw.uniform(4), 30, 5, 2, peak=peak) for peak in PEAKS]
-    assert runs[0].admitted.tolist() == runs[1].admitted.tolist() == runs[2].admitted.tolist()
+    runs = [Replete(3, 8, 0.3, PromptLaw.uniform(4), peak=peak).run(30, 2, 5) for peak in PEAKS]
+    assert len({tuple(run.steps.admitted) for run in runs}) == 1
     assert runs[0].mean_admitted < runs[2].mean_admitted < runs[1].mean_admitted
 
 
@@ -102,10 +92,10 @@ def test_ends_do_not_depend_on_the_choice_of_sizes():
 )
 def test_the_mean_level_admits_what_a_rule_without_selection_admits(law):
     """Far above the onset no step lacks room; what is left does not depend on the level."""
-    runs = {peak: run_replete(4, 256, 0.5, law, 400, 40, 3, peak=peak) for peak in ("lowest", "mean")}
+    runs = {peak: Replete(4, 256, 0.5, law, peak=peak).run(400, 3, 40) for peak in ("lowest", "mean")}
     assert runs["mean"].mean_admitted == pytest.approx(float(law.mean), rel=1e-3)
     assert runs["lowest"].mean_admitted < 0.8 * float(law.mean)
-    assert runs["mean"].imbalance.tolist() == runs["lowest"].imbalance.tolist()
+    assert runs["mean"].steps.imbalance.tolist() == runs["lowest"].steps.imbalance.tolist()
 
 
 @given(
@@ -130,8 +120,9 @@ def test_the_mean_level_is_the_nearest_of_the_free_ones(workers, law):
 
 
 def test_the_event_e_k_counts_every_worker():
-    run = run_replete(3, 8, 0.3, PromptLaw.uniform(4), 30, 5, 2)
-    assert run.regular(0.5).tolist() == [a >= 1.2 and b <= 3.6 for a, b in zip(run.fewest, run.most, strict=True)]
+    run = Replete(3, 8, 0.3, PromptLaw.uniform(4)).run(30, 2, 5)
+    counts = zip(run.steps.fewest, run.steps.most, strict=True)
+    assert run.regular(0.5).tolist() == [a >= 1.2 and b <= 3.6 for a, b in counts]
 
 
 @pytest.mark.parametrize(
@@ -141,12 +132,13 @@ def test_the_event_e_k_counts_every_worker():
         ({"p": 1.0}, "0 < p < 1"),
         ({"p": 0.0}, "0 < p < 1"),
         ({"steps": 0}, "steps = 0"),
-        ({"delta": -1}, "delta is -1"),
+        ({"growth": (-1,)}, "growth is"),
         ({"composition": "odd"}, "composition is 'odd'"),
         ({"peak": "top"}, "peak is 'top'"),
     ],
 )
 def test_what_it_refuses(wrong, says):
-    usual = {"G": 2, "B": 2, "p": 0.5, "law": PromptLaw.uniform(3), "steps": 3, "burn_in": 1, "seed": 0}
+    usual = {"G": 2, "B": 2, "p": 0.5, "law": PromptLaw.uniform(3)}
+    steps = wrong.get("steps", 3)
     with pytest.raises(InputError, match=says):
-        run_replete(**(usual | wrong))
+        Replete(**(usual | {name: value for name, value in wrong.items() if name != "steps"})).run(steps, 0, 1)

@@ -55,14 +55,14 @@ def test_a_placement_is_an_assignment_of_the_step_problem(step):
 
 
 def test_what_the_hypotheses_ask():
-    assert SmallStep((0, 0), (1, 1), (1, 3), (2, 2)).is_replete
-    assert SmallStep((0, 0), (1, 1), (1, 3), (2, 2)).is_overloaded
-    assert not SmallStep((0, 0), (1, 1), (1, 3), (2, 1)).is_replete
-    assert SmallStep((0, 0), (1, 1), (1, 3, 4), (2, 1, 2)).has_two_replete
-    assert not SmallStep((0, 0), (1, 1), (1, 3, 4), (2, 2, 1)).has_two_replete
-    assert not SmallStep((0, 0), (1, 1), (3,), (9,)).has_two_replete
-    assert not SmallStep((0, 0), (1, 1), (1, 3), (4, 1)).is_overloaded
-    assert not SmallStep((0, 0), (1, 1), (3,), (9,)).is_replete
+    assert naive.is_replete(SmallStep((0, 0), (1, 1), (1, 3), (2, 2)))
+    assert naive.is_overloaded(SmallStep((0, 0), (1, 1), (1, 3), (2, 2)))
+    assert not naive.is_replete(SmallStep((0, 0), (1, 1), (1, 3), (2, 1)))
+    assert naive.has_two_replete(SmallStep((0, 0), (1, 1), (1, 3, 4), (2, 1, 2)))
+    assert not naive.has_two_replete(SmallStep((0, 0), (1, 1), (1, 3, 4), (2, 2, 1)))
+    assert not naive.has_two_replete(SmallStep((0, 0), (1, 1), (3,), (9,)))
+    assert not naive.is_overloaded(SmallStep((0, 0), (1, 1), (1, 3), (4, 1)))
+    assert not naive.is_replete(SmallStep((0, 0), (1, 1), (3,), (9,)))
 
 
 def test_a_pool_that_cannot_fill_the_slots_is_refused():

@@ -11,9 +11,9 @@ import pytest
 from naive import theory_lemmas as naive
 
 from lbopt.exceptions import InputError
-from lbopt.theory.chains.batch_means import burn_in_steps, slot_streams
+from lbopt.theory.chains.batch_means import slot_streams
 from lbopt.theory.chains.fcfs_chain import least_imbalance, residues_of_steps
-from lbopt.theory.chains.replete import run_replete
+from lbopt.theory.chains.replete import Replete
 from lbopt.theory.claims.pools import sizes_law
 from lbopt.theory.claims.spacing import CLAIMS, measure_floor, measure_law, measure_rate
 from lbopt.theory.finding import Verdict, gravest, smallest_plant
@@ -119,7 +119,7 @@ def test_the_ages_are_those_of_loops():
                 left[g][b] = naive.lifetime(naive.word(int(streams[g, b]), 2 * drawn[g][b]), log_keep)
                 drawn[g][b] += 1
         rows.append([sum(worker) % d for worker in grown])
-    assert residues_of_steps(G, B, p, d, growth, steps - 5, 5, seed).tolist() == rows[5:]
+    assert residues_of_steps(Replete(G, B, p, PromptLaw.uniform(2), growth), d, steps - 5, seed, 5).tolist() == rows[5:]
 
 
 @jit
@@ -129,10 +129,10 @@ def test_the_ages_are_those_of_loops():
 def test_far_above_the_onset_every_step_leaves_what_its_residues_leave(v, d, rungs, growth):
     law = PromptLaw(tuple(range(v, v + rungs * d + 1, d)), (1,) * (rungs + 1))
     G, B, p, steps, seed = 3, 2048, 0.7, 60, 4
-    run = run_replete(G, B, p, law, steps, None, seed, growth)
-    residues = residues_of_steps(G, B, p, d, growth, steps, burn_in_steps(G, B, p), seed)
-    assert run.imbalance.tolist() == least_imbalance(residues, d).tolist()
-    assert run.imbalance.max() > 0
+    of = Replete(G, B, p, law, growth)
+    imbalance = of.run(steps, seed).steps.imbalance
+    assert imbalance.tolist() == least_imbalance(residues_of_steps(of, d, steps, seed), d).tolist()
+    assert imbalance.max() > 0
 
 
 @jit

@@ -35,7 +35,7 @@ all sums together where that costs nothing (`peaks`): what depends on neither ma
 
 import numpy as np
 
-from lbopt.kernels.arrays import Floats, Ints, Records, integers
+from lbopt.kernels.arrays import Floats, Ints, Record, Records, integers
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.sampling.draw import Words, lifetime, word
 
@@ -43,27 +43,37 @@ from lbopt.kernels.sampling.draw import Words, lifetime, word
 LOWEST, RAISED, MEAN = 0, 1, 2
 
 
+#: The sizes v, v + d, ..., v + m d of a pool, d >= 1 and m >= 0, in tokens, and which of the optima is taken.
+RULE = integers(
+    "smallest",  # v
+    "rung",  # d
+    "rungs",  # m
+    # LOWEST takes the lowest peak; RAISED the last of the d candidates that is optimal, and on from there as many whole
+    # rungs as cost nothing (while no worker is full, all loads may rise by d); MEAN the lowest, and of those rungs as
+    # many as bring the mean admitted size nearest to v + d m / 2
+    "peaks",
+    "extreme",  # 1: as many requests of a worker as fit get its largest size, see `rungs_of_slot`
+)
+
+
 @kernel
-def level_replete(
-    before: Ints, free: Ints, smallest: int, rung: int, rungs: int, peaks: int, rising: Ints, load: Ints
-) -> int:
+def level_replete(before: Ints, free: Ints, rule: Record, rising: Ints, load: Ints) -> int:
     """Return the least imbalance (tokens) of a replete pool; the loads after admission are written to `load`.
 
     Parameters
     ----------
-    before, free
-        int64 (G,): loads before admission (tokens) and free slots (0 allowed).
-    smallest, rung, rungs
-        v, d >= 1 and m >= 0 of the sizes v, v + d, ..., v + m d (tokens).
-    peaks
-        Which of the optima: LOWEST takes the lowest peak; RAISED the last of the d candidates that is optimal, and on
-        from there as many whole rungs as cost nothing (while no worker is full, all loads may rise by d); MEAN the
-        lowest, and of those rungs as many as bring the mean admitted size nearest to v + d m / 2.
+    before
+        int64 (G,): loads before admission, tokens.
+    free
+        int64 (G,): free slots, 0 allowed.
+    rule
+        RULE.
     rising
         int64, at least (d,): scratch.
     load
         int64 (G,): written.
     """
+    smallest, rung, rungs, peaks = rule.smallest, rule.rung, rule.rungs, rule.peaks
     G = before.size
     peak = before[0] + smallest * free[0]
     for g in range(G):
@@ -139,19 +149,9 @@ STEP = integers(
 
 @kernel
 def replete_chain(
-    streams: Words,
-    log_keep: float,
-    growth: Ints,
-    smallest: int,
-    rung: int,
-    rungs: int,
-    extreme: bool,
-    peaks: int,
-    burn_in: int,
-    steps: Records,
-    square: Floats,
+    streams: Words, log_keep: float, growth: Ints, rule: Record, burn_in: int, steps: Records, square: Floats
 ) -> None:
-    """Run `burn_in` steps unseen, then one step for each record of `steps`.
+    """Run `burn_in` steps unseen, at least one, then one step for each record of `steps`.
 
     Parameters
     ----------
@@ -161,17 +161,12 @@ def replete_chain(
         log(1 - p), p the probability that a slot ends in a step.
     growth
         int64 (n,): delta_k in tokens, k mod n.
-    smallest, rung, rungs, peaks
-        See `level_replete`.
-    extreme
-        See `rungs_of_slot`.
-    burn_in
-        Steps, at least 1.
     steps
         STEP (n,), written.
     square
         float64 (n,), written: mean square of the sizes after growth and before ends, tokens squared.
     """
+    smallest, rung, rungs = rule.smallest, rule.rung, rule.rungs
     G, B = streams.shape
     size = np.zeros((G, B), np.int64)
     left = np.ones((G, B), np.int64)
@@ -200,14 +195,14 @@ def replete_chain(
             free[g] = ended
             squares += float(sum_of_squares)
             heaviest = max(heaviest, sum_of_squares)
-        imbalance = level_replete(before, free, smallest, rung, rungs, peaks, rising, load)
+        imbalance = level_replete(before, free, rule, rising, load)
         tokens = 0
         for g in range(G):
             tokens += load[g] - before[g]
             climbs = (load[g] - before[g] - smallest * free[g]) // rung
             for j in range(free[g]):
                 b = opened[g, j]
-                size[g, b] = smallest + rung * rungs_of_slot(j, free[g], climbs, rungs, extreme)
+                size[g, b] = smallest + rung * rungs_of_slot(j, free[g], climbs, rungs, rule.extreme == 1)
                 left[g, b] = lifetime(word(streams[g, b], 2 * drawn[g, b]), log_keep)
                 drawn[g, b] += 1
         if k >= burn_in:

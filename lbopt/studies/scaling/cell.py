@@ -15,7 +15,7 @@ from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, Run, SimulationSetting, simulate
 from lbopt.studies.grid import Row
 from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps, means_of_batches
-from lbopt.theory.chains.replete import run_replete
+from lbopt.theory.chains.replete import Replete
 from lbopt.theory.laws.gap_bounds import onset
 from lbopt.theory.laws.leader_walk import levelled_imbalance
 from lbopt.theory.laws.load_law import improvement_floor, load_law
@@ -44,8 +44,8 @@ def measure(
     """
     steps, burn_in, length = steps_of(G, B, p, batches), burn_in_steps(G, B, p), batch_steps(p)
     if policy == REPLETE:
-        run = run_replete(G, B, p, PromptLaw.uniform(s_max), batches * length, burn_in, seed)
-        means = means_of_batches([run.imbalance.astype(np.float64)], 0, length)
+        run = Replete(G, B, p, PromptLaw.uniform(s_max)).run(batches * length, seed)
+        means = means_of_batches([run.steps.imbalance.astype(np.float64)], 0, length)
         return {"batches": means.tolist(), "admitted_prompt": run.mean_admitted, "tally": {}}
     count, waiting = requests_of(G, B, p, steps, pool)
     draw = np.random.default_rng(seed)

@@ -20,7 +20,7 @@ from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.scaling.cell import REPLETE, FleetTheory, requests_of, steps_of
 from lbopt.studies.scaling.fit import Exponents, fit_exponents
 from lbopt.studies.study import Outcome, Study
-from lbopt.theory.chains.batch_means import FEWEST_BATCHES, batch_steps, chain_mean, require_memory
+from lbopt.theory.chains.batch_means import FEWEST_BATCHES, Average, batch_steps, require_memory
 from lbopt.theory.laws.slot_law import LONGEST
 
 #: How the decisions of a solver-backed rule may stand.
@@ -174,7 +174,7 @@ class ScalingCell(Row):
     @classmethod
     def of(cls, policy: str, fleet: FleetTheory, answer: dict[str, Any]) -> ScalingCell:
         """Read what the task returned."""
-        mean = chain_mean(np.asarray(answer["batches"], np.float64), batch_steps(fleet.p))
+        mean = Average.of(answer["batches"], len(answer["batches"]) * batch_steps(fleet.p))
         waits = {"wait_mean": None, "wait_max": None}
         return cls(**waits | answer, policy=policy, fleet=fleet, mean=mean)
 

@@ -93,33 +93,51 @@ def batch_steps(p: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class ChainMean:
-    """A mean over a chain.
+class Average:
+    """A mean with its standard error.
 
     Parameters
     ----------
     mean, error
-        The mean and its standard error, in the unit of what was averaged.
+        In the unit of what was averaged.
     dof
-        Degrees of freedom of the error: batches less one.
-    steps
-        Steps that were averaged.
+        Degrees of freedom of the error; None: normal.
+    trials
+        Steps, requests or samples that were averaged.
     """
 
     mean: float
     error: float
-    dof: int
-    steps: int
+    dof: float | None
+    trials: int
+
+    @classmethod
+    def of(cls, values: Sequence[float] | NDArray[np.float64], trials: int) -> Average:
+        """Return the mean of independent values, such as those of batches."""
+        found = np.asarray(values, np.float64)
+        return cls(float(found.mean()), standard_error(found), found.size - 1, trials)
+
+    def finding(
+        self, regime: str, quantity: str, predicted: float, relation: str = "=", *, unit: float = 1.0, **more: Any
+    ) -> Finding:
+        """Return how the mean, in units of `unit`, lies to the prediction; `more` are further fields of the finding."""
+        found: dict[str, Any] = {"error": self.error / unit, "dof": self.dof, "trials": self.trials}
+        sides: dict[str, Any] = {"measured": self.mean / unit, "relation": relation, "predicted": predicted}
+        return Finding(regime=regime, quantity=quantity, kind="mean", **sides, **found, **more)
+
+    def findings(
+        self, regime: str, quantity: str, law: float, shares: tuple[float, float], **more: Any
+    ) -> list[Finding]:
+        """Return that the mean is at least the one and at most the other share of a law; the quantity may name them."""
+        return [
+            self.finding(regime, quantity.format(share), share * law, relation, **more)
+            for relation, share in zip((">=", "<="), shares, strict=True)
+        ]
 
 
-def chain_mean(batches: NDArray[np.float64], steps_each: int) -> ChainMean:
-    """Return the mean over batches of equal length."""
-    return ChainMean(float(batches.mean()), standard_error(batches), batches.size - 1, batches.size * steps_each)
-
-
-def steps_mean(values: NDArray[Any], length: int) -> ChainMean:
+def steps_mean(values: NDArray[Any], length: int) -> Average:
     """Return the mean of (steps,) values after the burn-in, a whole number of batches of `length` steps."""
-    return chain_mean(values.reshape(-1, length).mean(axis=1, dtype=np.float64), length)
+    return Average.of(values.reshape(-1, length).mean(axis=1, dtype=np.float64), values.size)
 
 
 def means_of_batches(chunks: Iterable[NDArray[np.float64]], burn_in: int, length: int) -> NDArray[np.float64]:
@@ -139,45 +157,3 @@ def means_of_batches(chunks: Iterable[NDArray[np.float64]], burn_in: int, length
                 found.append(total / length)
                 total, held = 0.0, 0
     return np.array(found)
-
-
-def mean_finding(
-    found: ChainMean, relation: str, predicted: float, *, regime: str, quantity: str, unit: float = 1.0, **more: Any
-) -> Finding:
-    """Return the finding of a chain's mean, in units of `unit`; `more` are further fields of it.
-
-    Parameters
-    ----------
-    relation
-        How the mean and the prediction are related: "=", "<=" or ">=".
-    regime
-        The regime in the words of the report.
-    """
-    return Finding(
-        regime=regime,
-        quantity=quantity,
-        kind="mean",
-        relation=relation,
-        measured=found.mean / unit,
-        predicted=predicted,
-        error=found.error / unit,
-        dof=found.dof,
-        trials=found.steps,
-        **more,
-    )
-
-
-def share_findings(found: ChainMean, law: float, tolerance: float, *, quantity: str, **more: Any) -> list[Finding]:
-    """Return the two findings that a chain's mean is within a share of a law; `more` are further fields of them.
-
-    Parameters
-    ----------
-    tolerance
-        The share.
-    quantity
-        What is measured, up to the word "against".
-    """
-    return [
-        mean_finding(found, relation, bound * law, quantity=f"{quantity} {bound:g} times the law", **more)
-        for relation, bound in ((">=", 1 - tolerance), ("<=", 1 + tolerance))
-    ]

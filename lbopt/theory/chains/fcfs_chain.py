@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from lbopt.kernels.sampling.fcfs_chain import begin_slots, run_slots
 from lbopt.theory.chains.batch_means import (
     FEWEST_BATCHES,
-    ChainMean,
+    Average,
     batch_steps,
     burn_in_steps,
-    chain_mean,
     means_of_batches,
     require_memory,
     slot_streams,
 )
+from lbopt.theory.chains.replete import Replete
 from lbopt.theory.laws.normal_maximum import expected_maximum, expected_squared_maximum
 from lbopt.theory.laws.slot_law import LLM, Growth, PromptLaw
 
@@ -72,7 +72,7 @@ def fcfs_imbalances(
 
 def mean_fcfs_imbalance(
     G: int, B: int, p: float, law: PromptLaw, steps: int, seed: int, growth: Growth = LLM
-) -> ChainMean:
+) -> Average:
     """Return the mean imbalance over at least `steps` steps after the burn-in, in whole batches.
 
     Parameters
@@ -88,7 +88,7 @@ def mean_fcfs_imbalance(
     length, burn_in = cycle * math.ceil(batch_steps(p) / cycle), burn_in_steps(G, B, p)
     batches = max(FEWEST_BATCHES, math.ceil(steps / length))
     chunks = fcfs_imbalances(G, B, p, law, burn_in + batches * length, seed, growth)
-    return chain_mean(means_of_batches(chunks, burn_in, length), length)
+    return Average.of(means_of_batches(chunks, burn_in, length), batches * length)
 
 
 def steps_for(G: int, p: float, accuracy: float) -> int:
@@ -106,25 +106,23 @@ def steps_for(G: int, p: float, accuracy: float) -> int:
 IntArray = NDArray[np.int64]
 
 
-def residues_of_steps(
-    G: int, B: int, p: float, d: int, growth: tuple[int, ...], steps: int, burn_in: int, seed: int
-) -> IntArray:
+def residues_of_steps(of: Replete, d: int, steps: int, seed: int, before: int | None = None) -> IntArray:
     """Return int64 (steps, G): the growth that every worker's requests have had, modulo d, after admission.
 
     Parameters
     ----------
-    p
-        Probability that a request ends in a step.
     d
         The modulus, tokens.
-    growth
-        Growth of every size in a step, tokens; several values are used in turn.
-    steps, burn_in
-        Steps that are recorded, and steps before.
+    steps
+        Steps that are recorded.
     seed
         Seed of the slot streams.
+    before
+        Steps before those; None takes `burn_in_steps`.
     """
-    streams, log_keep = slot_streams(seed, G, B), math.log1p(-p)
+    G, B, growth = of.G, of.B, of.growth
+    burn_in = burn_in_steps(G, B, of.p) if before is None else before
+    streams, log_keep = slot_streams(seed, G, B), math.log1p(-of.p)
     grown, drawn = np.zeros((G, B), np.int64), np.zeros((G, B), np.uint64)
     left = np.ones((G, B), np.int64)
     found = np.empty((steps, G), np.int64)

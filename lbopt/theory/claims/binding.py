@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps, mean_finding, steps_mean
+from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps, steps_mean
 from lbopt.theory.chains.open_fleet import BOUND_RULES, BoundFleet, pool_by_report
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require
+from lbopt.theory.hypotheses import Asks, between, one_of, require
 from lbopt.theory.laws.slot_law import PromptLaw
 from lbopt.theory.laws.stale import bound_floor, bound_level, random_waiting, seen_share
 from lbopt.theory.regime import Batched, Fleet, OpenRegime, PromptFleet, measured_in
@@ -39,14 +40,16 @@ class QueuedFleet(Batched, PromptFleet):
     s_max: int = 200
     queue: int = 64
     rule: str = "levelled"
+    asks: ClassVar[Asks] = {
+        "queue": between(1, 10_000, "a queue of 1 to 10,000 requests"),
+        "rule": one_of(BOUND_RULES, "a rule of"),
+    }
 
     def require(self, claim: str) -> None:
-        """Refuse more slots than are run one by one, queues that are none or endless, and a rule that is none."""
+        """Refuse more slots than are run one by one."""
         super().require(claim)
-        slots, queue, rule = self.G * self.B, self.queue, self.rule
+        slots = self.G * self.B
         require(claim, slots <= 1 << 20, "at most 2^20 slots, which are run one by one", f"G B is {slots}")
-        require(claim, 1 <= queue <= 10_000, "a queue of 1 to 10,000 requests", f"queue is {queue}")
-        require(claim, rule in BOUND_RULES, f"a rule of {', '.join(BOUND_RULES)}", f"rule is {rule}")
 
     @property
     def fleet(self) -> BoundFleet:
@@ -67,12 +70,14 @@ class SplitFleet(Batched, Fleet):
     B: int = 64
     p: float = 0.1
     load: float = 0.9
+    asks: ClassVar[Asks] = {
+        "B": between(2, 2000, "2 to 2,000 slots a worker"),
+        "load": between(0.3, 0.97, "a load from 0.3 to 0.97, which settles"),
+    }
 
     def require(self, claim: str) -> None:
-        """Refuse loads that do not settle, and what an open fleet refuses."""
+        """Refuse what an open fleet refuses."""
         super().require(claim)
-        require(claim, 2 <= self.B <= 2000, "2 to 2,000 slots a worker", f"B is {self.B}")
-        require(claim, 0.3 <= self.load <= 0.97, "a load from 0.3 to 0.97, which settles", f"load is {self.load}")
         self.open.require(claim)
 
     @property
@@ -98,11 +103,7 @@ class SeenSlots(OpenRegime):
 
     s_max: int = 2
     B: int = 512
-
-    def require(self, claim: str) -> None:
-        """Refuse more slots than are run one by one."""
-        super().require(claim)
-        require(claim, 1 <= self.B <= 1 << 20, "1 to 2^20 slots", f"B is {self.B}")
+    asks: ClassVar[Asks] = {"B": between(1, 1 << 20, "1 to 2^20 slots")}
 
     def __str__(self) -> str:
         """Return the slots in the words of the report."""
@@ -127,12 +128,11 @@ def measure_bound(at: QueuedFleet, seed: int) -> list[Finding]:
         if abs(wait - round(wait)) <= 0.02:
             sides.append(("<=", (1 + ABOVE_FLOOR) * level, f"{1 + ABOVE_FLOOR:g} times that"))
     return [
-        mean_finding(
-            mean,
-            relation,
+        mean.finding(
+            f"G={at.G}, p={at.p:g}, {fleet.prompts.name}, queue={at.queue}, {at.rule}",
+            f"mean imbalance (tokens), against {name}",
             bound,
-            regime=f"G={at.G}, p={at.p:g}, {fleet.prompts.name}, queue={at.queue}, {at.rule}",
-            quantity=f"mean imbalance (tokens), against {name}",
+            relation,
             outside=outside,
             note=f"{mean.mean / level:.3f} times what workers alike leave; a request waits {wait:.3g} steps",
             B=at.B,
@@ -148,12 +148,10 @@ def measure_random(at: SplitFleet, seed: int) -> list[Finding]:
     length = 4 * batch_steps(p)
     waiting = at.open.fleet(seed, slots=B).run("random", at.batches * length, seed).waiting
     return [
-        mean_finding(
-            steps_mean(waiting, length),
-            "=",
+        steps_mean(waiting, length).finding(
+            str(at),
+            "requests that wait at a worker, random split",
             random_waiting(arrivals, p, B),
-            regime=str(at),
-            quantity="requests that wait at a worker, random split",
             note=f"in a pool of all slots {random_waiting(G * arrivals, p, G * B) / G:.2g} a worker",
             B=B,
         )
@@ -169,13 +167,8 @@ def measure_seen(at: SeenSlots, seed: int) -> list[Finding]:
     skipped = -(-lives.alive.size // period) * period
     busy = pool_by_report(requests, at.B, period, skipped + at.batches * length, seed)[skipped:]
     return [
-        mean_finding(
-            steps_mean(busy.astype(np.float64), length),
-            "=",
-            seen_share(lives, period),
-            regime=str(at),
-            quantity="share of slots that are busy",
-            B=at.B,
+        steps_mean(busy.astype(np.float64), length).finding(
+            str(at), "share of slots that are busy", seen_share(lives, period), B=at.B
         )
     ]
 

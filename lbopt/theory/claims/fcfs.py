@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,9 @@ from scipy import stats
 
 from lbopt.kernels.sampling.fcfs_chain import slot_ages
 from lbopt.theory.chains.batch_means import (
+    Average,
     burn_in_steps,
     fitted_slope,
-    mean_finding,
     require_memory,
     slope,
     slot_streams,
@@ -26,7 +27,7 @@ from lbopt.theory.chains.batch_means import (
 from lbopt.theory.chains.fcfs_chain import mean_fcfs_imbalance, steps_for
 from lbopt.theory.claim import Regime, claim, crossed
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
+from lbopt.theory.hypotheses import USUAL, Asks, at_least, between
 from lbopt.theory.laws.load_law import load_law, sharp_imbalance, skewness_term, third_term
 from lbopt.theory.laws.slot_law import (
     Growth,
@@ -37,7 +38,7 @@ from lbopt.theory.laws.slot_law import (
     slot_law_seen,
     snapshot_variance,
 )
-from lbopt.theory.regime import PromptFleet, measured_in
+from lbopt.theory.regime import PromptFleet, measured, measured_in
 
 #: Cells of the test of fit expect at least so many samples.
 _LEAST_EXPECTED = 10
@@ -52,6 +53,11 @@ _BYTES_PER_SAMPLE = 80
 _BLOCK = 1 << 20
 
 
+@measured(
+    "slot-law",
+    p=at_least(LEAST_P, f"ages that can be counted, so p of at least {LEAST_P:g}"),
+    samples=at_least(1000, "enough samples for a test of fit, at least 1000"),
+)
 def measure_slot_law(*, p: float = 0.2, s_max: int = 8, samples: int = 200_000, seed: int) -> list[Finding]:
     """Follow `samples` slots beyond their burn-in, and look at each once.
 
@@ -62,47 +68,23 @@ def measure_slot_law(*, p: float = 0.2, s_max: int = 8, samples: int = 200_000, 
     s_max
         Largest prompt, tokens.
     """
-    require_geometric("slot-law", p)
-    require_prompts("slot-law", s_max)
-    require("slot-law", p >= LEAST_P, f"ages that can be counted, so p of at least {LEAST_P:g}", f"p is {p}")
-    require("slot-law", samples >= 1000, "enough samples for a test of fit, at least 1000", f"samples is {samples}")
     require_memory(samples * _BYTES_PER_SAMPLE, f"slot-law with {samples:,} samples", "fewer samples")
     law = PromptLaw.uniform(s_max)
     age, came = _sampled(law, p, samples, seed)
     regime = f"p={p:g}, {law.name}"
     size = age + came
-    expected = snapshot_variance(law, p)
     squares = (size - size.mean()) ** 2
     product = (age - age.mean()) * (came - came.mean()) / math.sqrt(age_variance(p) * float(law.variance))
-    root = math.sqrt(samples)
+    variance, correlation = (
+        Average(float(each.mean()), float(each.std()) / math.sqrt(samples), None, samples)
+        for each in (squares, product)
+    )
+    prompts = "prompt of a running request against the prompt law: p-value of chi-square"
     return [
         _fit(regime, "age against p (1-p)^a: p-value of chi-square", age, _age_shares(p, int(age.max()))),
-        _fit(
-            regime,
-            "prompt of a running request against the prompt law: p-value of chi-square",
-            came,
-            law.probabilities(),
-        ),
-        Finding(
-            regime=regime,
-            quantity="variance of a slot (tokens²)",
-            kind="mean",
-            relation="=",
-            measured=float(squares.mean()),
-            predicted=expected,
-            error=float(squares.std()) / root,
-            trials=samples,
-        ),
-        Finding(
-            regime=regime,
-            quantity="correlation of age and prompt",
-            kind="mean",
-            relation="=",
-            measured=float(product.mean()),
-            predicted=0.0,
-            error=float(product.std()) / root,
-            trials=samples,
-        ),
+        _fit(regime, prompts, came, law.probabilities()),
+        variance.finding(regime, "variance of a slot (tokens²)", snapshot_variance(law, p)),
+        correlation.finding(regime, "correlation of age and prompt", 0.0),
     ]
 
 
@@ -178,6 +160,9 @@ _LAWS: tuple[Regime, ...] = ({"p": 0.2, "s_max": 8}, {"p": 0.02, "s_max": 100})
 _GRID: list[Regime] = [{"G": G, "B": B} for G in (2, 16, 256, 4096) for B in (16, 64, 256, 1024)]
 
 
+_ACCURACY = between(1e-4, 0.1, "an accuracy from 0.0001 to 0.1")
+
+
 @dataclass(frozen=True, kw_only=True)
 class FirstComeFleet(PromptFleet):
     """A fleet under FCFS."""
@@ -212,12 +197,7 @@ class SampledFleet(FirstComeFleet):
     B: int = 64
     accuracy: float = 0.01
     growth: str = "1"
-
-    def require(self, claim: str) -> None:
-        """Refuse what the claim does not speak of."""
-        super().require(claim)
-        accurate = 1e-4 <= self.accuracy <= 0.1
-        require(claim, accurate, "an accuracy from 0.0001 to 0.1", f"accuracy is {self.accuracy}")
+    asks: ClassVar[Asks] = {"accuracy": _ACCURACY}
 
 
 @measured_in("fcfs-exact", SampledFleet)
@@ -234,12 +214,10 @@ def measure_exact(at: SampledFleet, seed: int) -> list[Finding]:
     share = sampled.error / sampled.mean
     grown = "" if at.growth == "1" else f", growth {at.growth}"
     return [
-        mean_finding(
-            sampled,
-            "=",
+        sampled.finding(
+            f"{at}{grown}",
+            "mean imbalance of FCFS (tokens)",
             float(computed),
-            regime=f"{at}{grown}",
-            quantity="mean imbalance of FCFS (tokens)",
             note=f"standard error {100 * share:.2f} % of the mean",
         )
     ]
@@ -256,13 +234,12 @@ def measure_sharp(at: FirstComeFleet, seed: int) -> list[Finding]:
     if abs(third) / at.B > 0.75 * TRUSTED_SHARE:
         outside.append(f"the term left out is {abs(third) / at.B:.2%} by itself")
     return [
-        Finding(
-            regime=str(at),
-            quantity="sharp form (tokens) against the exact value",
-            kind="computed",
-            relation="=",
-            measured=sharp,
-            predicted=exact,
+        Finding.computed(
+            str(at),
+            "sharp form (tokens) against the exact value",
+            sharp,
+            "=",
+            exact,
             tolerance=TRUSTED_SHARE,
             trials=1,
             outside=" and ".join(outside),
@@ -279,13 +256,12 @@ def measure_sharp_rate(at: FirstComeFleet, seed: int) -> list[Finding]:
     third, scale = third_term(at.G, slot)
     outside = _untrusted(at.G, at.B)
     return [
-        Finding(
-            regime=str(at),
-            quantity="B times the sharp form's relative error less c, over the parts of c",
-            kind="computed",
-            relation="<=",
-            measured=abs(missed - third) / scale,
-            predicted=THIRD_SHARE,
+        Finding.computed(
+            str(at),
+            "B times the sharp form's relative error less c, over the parts of c",
+            abs(missed - third) / scale,
+            "<=",
+            THIRD_SHARE,
             trials=1,
             outside=" and ".join(outside),
             note=f"B times the error is {missed:+.4f}, c is {third:+.4f}",
@@ -293,6 +269,7 @@ def measure_sharp_rate(at: FirstComeFleet, seed: int) -> list[Finding]:
     ]
 
 
+@measured("fcfs-order", least=USUAL["B"], quadruplings=between(1, 4, "1 to 4 quadruplings of B"), accuracy=_ACCURACY)
 def measure_exponent(
     *,
     G: int = 16,
@@ -316,9 +293,6 @@ def measure_exponent(
     accuracy
         Standard error at which sampling ends, a share of the mean.
     """
-    _require("fcfs-order", G, least, p, s_max)
-    require("fcfs-order", 1 <= quadruplings <= 4, "1 to 4 quadruplings of B", f"quadruplings is {quadruplings}")
-    require("fcfs-order", 1e-4 <= accuracy <= 0.1, "an accuracy from 0.0001 to 0.1", f"accuracy is {accuracy}")
     law = PromptLaw.uniform(s_max)
     slot = slot_law(law, p)
     slots = [least * 4**i for i in range(quadruplings + 1)]
@@ -327,42 +301,15 @@ def measure_exponent(
     exact = slope(slots, [load_law(slot, B).expected_imbalance(G) for B in slots])
     sampled = [mean_fcfs_imbalance(G, B, p, law, steps, int(own)) for B, own in zip(slots, seeds, strict=True)]
     means, errors = [one.mean for one in sampled], [one.error for one in sampled]
-    found, error = fitted_slope(slots, means, errors)
+    trials = sum(one.trials for one in sampled)
     skew = skewness_term(G, math.sqrt(slot.variance), slot.skewness)
-    bare, bare_error = fitted_slope(slots, [mean - skew for mean in means], errors)
+    found = Average(*fitted_slope(slots, means, errors), None, trials)
+    bare = Average(*fitted_slope(slots, [mean - skew for mean in means], errors), None, trials)
     regime = f"G={G}, B={slots[0]}..{slots[-1]}, p={p:g}, {law.name}"
-    trials = sum(one.steps for one in sampled)
     return [
-        Finding(
-            regime=regime,
-            quantity="exponent of B in FCFS's imbalance, against the exact law's on the same grid",
-            kind="mean",
-            relation="=",
-            measured=found,
-            predicted=exact,
-            error=error,
-            trials=trials,
-        ),
-        Finding(
-            regime=regime,
-            quantity="the same less the skewness term, at least 0.49",
-            kind="mean",
-            relation=">=",
-            measured=bare,
-            predicted=0.49,
-            error=bare_error,
-            trials=trials,
-        ),
-        Finding(
-            regime=regime,
-            quantity="the same less the skewness term, at most 0.51",
-            kind="mean",
-            relation="<=",
-            measured=bare,
-            predicted=0.51,
-            error=bare_error,
-            trials=trials,
-        ),
+        found.finding(regime, "exponent of B in FCFS's imbalance, against the exact law's on the same grid", exact),
+        bare.finding(regime, "the same less the skewness term, at least 0.49", 0.49, ">="),
+        bare.finding(regime, "the same less the skewness term, at most 0.51", 0.51, "<="),
     ]
 
 
@@ -378,12 +325,6 @@ def _untrusted(G: int, B: int) -> list[str]:
 
 def _sharp(slot: SlotLaw, G: int, B: int) -> float:
     return sharp_imbalance(G, B, math.sqrt(slot.variance), slot.skewness)
-
-
-def _require(claim: str, G: int, B: int, p: float, s_max: int) -> None:
-    require_fleet(claim, G, B)
-    require_geometric(claim, p)
-    require_prompts(claim, s_max)
 
 
 _OF_FLEETS = (

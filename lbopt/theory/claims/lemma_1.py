@@ -6,7 +6,8 @@ import numpy as np
 
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_fleet, require_prompts
+from lbopt.theory.hypotheses import at_least, between, require
+from lbopt.theory.regime import measured
 from lbopt.theory.steps.sampled_steps import MOST_PLACEMENTS, placements_of, second_opinion, until, whole_rounds
 from lbopt.theory.steps.small_step import Placement, SmallStep, gaps
 from lbopt.theory.steps.statements import Excess, Statement, denied_rows, held_against, preferred
@@ -14,7 +15,15 @@ from lbopt.theory.steps.statements import Excess, Statement, denied_rows, held_a
 #: Two workers of 10 + 10 and one of 1 + 1: the maximum 20 is least, for two of the four tens always meet.
 STORED = SmallStep((0, 0, 0), (2, 2, 2), (1, 10), (2, 4))
 
+_LISTED = {"s_max": between(2, 50, "s_max of at most 50 here (all optima are listed)")}
 
+
+@measured(
+    "lemma-1",
+    **_LISTED,
+    optima=at_least(1, "at least one optimum to look at"),
+    solved=at_least(0, "a number of rounds to solve twice"),
+)
 def measure_corrected(
     *, G: int = 3, B: int = 3, s_max: int = 6, optima: int = 3_000, solved: int = 50, seed: int
 ) -> list[Finding]:
@@ -28,8 +37,6 @@ def measure_corrected(
         First steps that the exact search solves as well.
     """
     regime = _regime("lemma-1", G, B, s_max)
-    require("lemma-1", optima >= 1, "at least one optimum to look at", f"optima is {optima}")
-    require("lemma-1", solved >= 0, "a number of rounds to solve twice", f"solved is {solved}")
     rng = np.random.default_rng(np.random.SeedSequence([seed, 11, G, B, s_max]))
     steps = list(until(whole_rounds(G, B, s_max), optima, rng))
     rows = [held_against(statement, regime, steps) for statement in round_statements()]
@@ -46,13 +53,9 @@ def round_statements(slack: int = 0) -> tuple[Statement, Statement]:
         return np.full(len(found), step.optima[0] - (len(step.free) - 1) * (step.sizes[-1] - 1 + slack))
 
     return (
-        Statement("gap of the leximax optimum over (largest size - 1) (tokens)", preferred("leximax"), gap, _is_round),
-        Statement("Imb of every optimum over (G - 1)(largest size - 1) (tokens)", preferred("every"), cost, _is_round),
+        Statement("gap of the leximax optimum over (largest size - 1) (tokens)", preferred("leximax"), gap),
+        Statement("Imb of every optimum over (G - 1)(largest size - 1) (tokens)", preferred("every"), cost),
     )
-
-
-def _is_round(step: SmallStep) -> bool:
-    return not any(step.before) and len(set(step.free)) == 1 and sum(step.free) == sum(step.copies) > 0
 
 
 def _over_the_largest(step: SmallStep, found: Placement) -> Excess:
@@ -60,14 +63,15 @@ def _over_the_largest(step: SmallStep, found: Placement) -> Excess:
 
 
 PRINTED = Statement(
-    "gap of an optimum over its largest size (tokens)", preferred("every"), _over_the_largest, _is_round, (STORED,)
+    "gap of an optimum over its largest size (tokens)", preferred("every"), _over_the_largest, (STORED,)
 )
 
 
+@measured("lemma-1-printed", **_LISTED, rounds=at_least(1, "at least one round to look at"))
 def measure_printed(
     *, G: int = 3, B: int = 2, s_max: int = 10, rounds: int = 2_000, stored: bool = True, seed: int
 ) -> list[Finding]:
-    """Look at the stored round, then at random ones until an optimum is wider than s_max; what is found is shrunk.
+    """Look at the stored round, then at random ones until an optimum is wider than s_max.
 
     Parameters
     ----------
@@ -77,7 +81,6 @@ def measure_printed(
         Whether the stored steps are looked at first.
     """
     regime = _regime("lemma-1-printed", G, B, s_max)
-    require("lemma-1-printed", rounds >= 1, "at least one round to look at", f"rounds is {rounds}")
     rng = np.random.default_rng(np.random.SeedSequence([seed, 10, G, B, s_max]))
     known = {"stored: 4 requests of 10 and 2 of 1, G=3, B=2": STORED} if stored else {}
     draw = whole_rounds(G, B, s_max)
@@ -85,15 +88,10 @@ def measure_printed(
 
 
 def _regime(claim: str, G: int, B: int, s_max: int) -> str:
-    require_fleet(claim, G, B)
-    require_prompts(claim, s_max)
-    require(claim, s_max <= 50, "s_max of at most 50 here (all optima are listed)", f"s_max is {s_max}")
-    require(
-        claim,
-        placements_of(G, B, min(s_max, G * B)) <= MOST_PLACEMENTS,
-        f"rounds of at most {MOST_PLACEMENTS:,} placements here (all optima are listed)",
-        f"G = {G}, B = {B} and s_max = {s_max} give up to {placements_of(G, B, min(s_max, G * B)):,}",
-    )
+    placements = placements_of(G, B, min(s_max, G * B))
+    few = f"rounds of at most {MOST_PLACEMENTS:,} placements here (all optima are listed)"
+    found = f"G = {G}, B = {B} and s_max = {s_max} give up to {placements:,}"
+    require(claim, placements <= MOST_PLACEMENTS, few, found)
     return f"G={G}, B={B}, s<={s_max}"
 
 

@@ -48,17 +48,16 @@ imbalance falls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import MOST, require, require_fleet, require_prompts
-from lbopt.theory.regime import Regime, measured_in
+from lbopt.theory.hypotheses import Asks, at_least, between, require
+from lbopt.theory.regime import measured_in
 from lbopt.theory.steps.sampled_steps import (
     MOST_PLACEMENTS,
     StepShape,
@@ -78,8 +77,6 @@ NAME = "lemma-2-definition-1"
 
 #: Loads whose squares sum to whole numbers of the machine.
 _WIDEST = 1_000_000
-
-_replete, _two, _overloaded = attrgetter("is_replete"), attrgetter("has_two_replete"), attrgetter("is_overloaded")
 
 
 def corrected_bound(step: SmallStep) -> int:
@@ -103,7 +100,7 @@ def plentiful_bound(step: SmallStep) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListedSteps(StepShape, Regime):
+class ListedSteps(StepShape):
     """Random steps all of whose optima are listed.
 
     Parameters
@@ -113,25 +110,12 @@ class ListedSteps(StepShape, Regime):
     """
 
     optima: int = 2_000
+    asks: ClassVar[Asks] = {"optima": at_least(1, "something to look at")}
 
     def require(self, claim: str) -> None:
         """Refuse what no step can be drawn from, or too many placements to list."""
-        G, c, s_max, classes = self.G, self.c_max, self.s_max, self.classes
-        require_fleet(claim, G, 1)
-        require_prompts(claim, s_max)
-        require(claim, c >= 1, "a free slot somewhere", f"the most free slots of a worker are {c}")
-        require(
-            claim, 2 <= classes <= s_max, "a pool of 2 to s_max sizes", f"classes is {classes} and s_max is {s_max}"
-        )
-        differ = f"loads that differ by 0 to {MOST:,} tokens"
-        require(claim, 0 <= self.spread <= MOST, differ, f"spread is {self.spread}")
-        require(claim, self.optima >= 1, "something to look at", f"optima is {self.optima}")
-        require(
-            claim,
-            self.placements <= MOST_PLACEMENTS,
-            f"steps of at most {MOST_PLACEMENTS:,} placements here (all optima are listed)",
-            f"G = {G} workers with {c} free slots and {classes} sizes give {self.placements:,}",
-        )
+        super().require(claim)
+        self.require_listed(claim, MOST_PLACEMENTS)
 
     def __str__(self) -> str:
         """Return the regime in the words of the report."""
@@ -154,11 +138,7 @@ class SolvedSteps(ListedSteps):
     """
 
     solved: int = 40
-
-    def require(self, claim: str) -> None:
-        """Refuse fewer than no step."""
-        super().require(claim)
-        require(claim, self.solved >= 0, "zero or more steps to solve", f"solved is {self.solved}")
+    asks: ClassVar[Asks] = {"solved": at_least(0, "zero or more steps to solve")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,14 +152,13 @@ class RandomSteps(ListedSteps):
     """
 
     c_min: int = 0
+    asks: ClassVar[Asks] = {"spread": between(0, _WIDEST, f"loads that differ by at most {_WIDEST:,} tokens")}
 
     def require(self, claim: str) -> None:
         """Refuse fewest slots above the most."""
         super().require(claim)
         slots = f"c_min is {self.c_min} and c_max is {self.c_max}"
         require(claim, 0 <= self.c_min <= self.c_max, "0 <= c_min <= c_max", slots)
-        widest = f"loads that differ by at most {_WIDEST:,} tokens"
-        require(claim, self.spread <= _WIDEST, widest, f"spread is {self.spread}")
 
     def __str__(self) -> str:
         """Return the regime in the words of the report."""
@@ -199,7 +178,7 @@ _ANY_POOL: dict[str, Any] = {"G": 6, "s_max": 3, "classes": 3, "spread": 8, "opt
 def measure_corrected(at: SolvedSteps, seed: int) -> list[Finding]:
     """List all optima of random replete steps until there are `optima`; the first `solved` steps are solved twice."""
     steps = list(until(replete_steps(at), at.optima, at.rng("lemma-2", seed)))
-    row = held_against(gap_within(corrected_bound, _replete), str(at), steps)
+    row = held_against(gap_within(corrected_bound), str(at), steps)
     return [row, second_opinion(str(at), steps[: at.solved])] if at.solved else [row]
 
 
@@ -207,20 +186,20 @@ def measure_corrected(at: SolvedSteps, seed: int) -> list[Finding]:
 def measure_sharp(at: ListedSteps, seed: int) -> list[Finding]:
     """As `measure_corrected`, against the sharper bound."""
     steps = until(replete_steps(at), at.optima, at.rng("lemma-2-sharp", seed))
-    return [held_against(gap_within(sharp_bound, _replete), str(at), steps)]
+    return [held_against(gap_within(sharp_bound), str(at), steps)]
 
 
 @measured_in("lemma-2-two", ListedSteps, c_max=3, s_max=4, classes=3, spread=10)
 def measure_two(at: ListedSteps, seed: int) -> list[Finding]:
     """List all optima of random steps in which the largest size and one other are plentiful."""
     steps = until(two_plenty_steps(at), at.optima, at.rng("lemma-2-two", seed))
-    return [held_against(gap_within(corrected_bound, _two), str(at), steps)]
+    return [held_against(gap_within(corrected_bound), str(at), steps)]
 
 
 @measured_in("lemma-2-every", ListedSteps, **_ANY_POOL)
 def measure_every(at: ListedSteps, seed: int) -> list[Finding]:
     """List all optima of a stored step, and of random ones, under Definition 1."""
-    said = gap_within(corrected_bound, _overloaded)
+    said = gap_within(corrected_bound)
     steps = until(any_overloaded_steps(at), at.optima, at.rng("lemma-2-every", seed))
     return [held_against(said, "stored: G=5, c=1, sizes 1, 2, 3", [STORED]), held_against(said, str(at), steps)]
 
@@ -230,22 +209,14 @@ def measure_theorem(at: RandomSteps, seed: int) -> list[Finding]:
     """List optima under Definition 1: leximax ones, those of least squares, and, with s plentiful, all."""
     any_pool, plentiful = (at.steps(NAME, seed, plentiful=plenty) for plenty in (False, True))
     parts = (("(i) ", "leximax", any_pool), ("(i) ", "squares", any_pool), ("(ii) ", "every", plentiful))
-    return [
-        held_against(gap_within(corrected_bound, _meets(steps is plentiful), ties, part), str(at), steps)
-        for part, ties, steps in parts
-    ]
+    return [held_against(gap_within(corrected_bound, ties, part), str(at), steps) for part, ties, steps in parts]
 
 
 @measured_in(f"{NAME}-sharp", RandomSteps, G=3, classes=2, spread=3, optima=5_000)
 def measure_plentiful(at: RandomSteps, seed: int) -> list[Finding]:
     """List all optima of random steps under Definition 1 whose largest size is plentiful, against the sharper bound."""
     steps = at.steps(f"{NAME}-sharp", seed, plentiful=True)
-    return [held_against(gap_within(plentiful_bound, _meets(True), part="(ii) "), str(at), steps)]
-
-
-def _meets(plentiful: bool) -> Callable[[SmallStep], bool]:
-    """Return what asks for Definition 1, and for a plentiful largest size."""
-    return lambda step: step.is_overloaded and (not plentiful or step.copies[-1] >= sum(step.free))
+    return [held_against(gap_within(plentiful_bound, part="(ii) "), str(at), steps)]
 
 
 _GRID: Sequence[dict[str, int]] = (

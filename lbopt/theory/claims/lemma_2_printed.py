@@ -1,20 +1,19 @@
 """Lemma 2 of BF-IO as printed: each assertion that its argument uses is denied by a stored step, and by a found one.
 
-The cases are in `lbopt.theory.steps.statements`. Random steps are looked through until one denies the case, and that
-one is shrunk.
+The cases are in `lbopt.theory.steps.statements`. Random steps are looked through until one denies the case.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import MOST, require, require_fleet, require_prompts
-from lbopt.theory.regime import Regime, measured_in
+from lbopt.theory.hypotheses import Asks, at_least, one_of
+from lbopt.theory.regime import measured_in
 from lbopt.theory.steps.sampled_steps import StepShape, overloaded_steps
 from lbopt.theory.steps.statements import CASES, denied_rows
 
@@ -23,23 +22,15 @@ MOST_LISTED = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaseSteps(Regime):
-    """The stored steps of a case, and random ones.
+class CaseSteps(StepShape):
+    """The stored steps of a case, and random ones with as many free slots on every worker.
 
     Parameters
     ----------
     case
         Name of the assertion.
-    G
-        Number of workers.
     c
         Free slots of each worker.
-    s_max
-        Largest prompt, tokens.
-    classes
-        Number of different sizes.
-    spread
-        Largest difference of loads before admission, tokens.
     steps
         Number of steps.
     stored
@@ -54,44 +45,28 @@ class CaseSteps(Regime):
     spread: int = 40
     steps: int = 2_000
     stored: bool = True
-
-    @property
-    def shape(self) -> StepShape:
-        """What the random steps are drawn with."""
-        return StepShape(G=self.G, c_max=self.c, s_max=self.s_max, classes=self.classes, spread=self.spread)
+    asks: ClassVar[Asks] = {
+        "case": one_of(tuple(CASES), "one of the cases"),
+        "c": at_least(1, "c >= 1 free slots on every worker"),
+        "steps": at_least(1, "at least one step to look at"),
+    }
 
     def require(self, claim: str) -> None:
-        """Refuse an unknown case, and what cannot be listed."""
-        G, c, s_max, classes = self.G, self.c, self.s_max, self.classes
-        require(claim, self.case in CASES, f"one of the cases {', '.join(CASES)}", f"case is '{self.case}'")
-        require_fleet(claim, G, 1)
-        require_prompts(claim, s_max)
-        require(claim, c >= 1, "c >= 1 free slots on every worker", f"c is {c}")
-        require(
-            claim, 2 <= classes <= s_max, "a pool of 2 to s_max sizes", f"classes is {classes} and s_max is {s_max}"
-        )
-        differ = f"loads that differ by 0 to {MOST:,} tokens"
-        require(claim, 0 <= self.spread <= MOST, differ, f"spread is {self.spread}")
-        require(claim, self.steps >= 1, "at least one step to look at", f"steps is {self.steps}")
-        many = self.shape.placements
-        require(
-            claim,
-            many <= MOST_LISTED,
-            f"steps of at most {MOST_LISTED:,} placements here (they are listed)",
-            f"G = {G} workers with {c} free slots and {classes} sizes give {many:,}",
-        )
+        """Refuse what cannot be listed."""
+        super().require(claim)
+        replace(self, c_max=self.c).require_listed(claim, MOST_LISTED)
 
 
-@measured_in("lemma-2-printed", CaseSteps)
+@measured_in("lemma-2-printed", CaseSteps, without=("c_max",))
 def measure_printed(at: CaseSteps, seed: int) -> list[Finding]:
-    """Look at the stored steps of a case, then at random ones until its assertion is denied; that one is shrunk."""
+    """Look at the stored steps of a case, then at random ones until its assertion is denied."""
     return _measure(at, seed)
 
 
 @measured_in(
     "lemma-2-leximax",
     CaseSteps,
-    without=("case",),
+    without=("case", "c_max"),
     case="definition-1",
     G=4,
     s_max=10,
@@ -107,7 +82,7 @@ def measure_leximax(at: CaseSteps, seed: int) -> list[Finding]:
 def _measure(at: CaseSteps, seed: int) -> list[Finding]:
     drawn = (at.G, at.c, at.s_max, at.classes, at.spread)
     rng = np.random.default_rng(np.random.SeedSequence([seed, 25, *drawn]))
-    draw, one = overloaded_steps(at.shape), CASES[at.case]
+    draw, one = overloaded_steps(replace(at, c_max=at.c)), CASES[at.case]
     known = {f"{at.case}: stored, c={step.free[0]}, s={step.sizes[-1]}": step for step in one.stored}
     regime = f"{at.case}: G={at.G}, c={at.c}, {at.classes} sizes<={at.s_max}, loads<={at.spread}"
     return denied_rows(one, known if at.stored else {}, regime, (draw(rng) for _ in range(at.steps)))

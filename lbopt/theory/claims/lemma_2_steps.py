@@ -12,6 +12,7 @@ often they fail is binomial.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,27 +20,25 @@ from scipy import stats
 
 from lbopt.model import StepProblem
 from lbopt.solvers import solve
-from lbopt.theory.chains.replete import (
-    COMPOSITIONS,
-    PEAKS,
-    POOLS,
-    RepleteRun,
-    level,
-    progression,
-    require_pool,
-    run_replete,
-)
+from lbopt.theory.chains.replete import COMPOSITIONS, PEAKS, POOLS, Replete, RepleteRun, level, progression
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_fleet, require_prompts
+from lbopt.theory.hypotheses import Asked, Asks, at_least, one_of, require
 from lbopt.theory.laws.gap_bounds import deviation, irregular
 from lbopt.theory.laws.slot_law import PromptLaw
-from lbopt.theory.regime import SteppedFleet, measured_in
+from lbopt.theory.regime import SteppedFleet, measured, measured_in
 
 #: Requests of a problem, beyond which the search may take longer than a check may.
 _MOST_REQUESTS = 20_000
 
 
+@measured(
+    "replete-optimum",
+    c_max=at_least(1, "a free slot somewhere"),
+    spread=at_least(0, "loads that differ by 0 tokens or more"),
+    steps=at_least(1, "at least one step to look at"),
+    time_limit=(Asked(lambda seconds: seconds > 0, "a time limit above 0 s"),),
+)
 def measure_optimum(
     *,
     G: int = 8,
@@ -69,13 +68,6 @@ def measure_optimum(
         Seconds for each step.
     """
     claim = "replete-optimum"
-    require_fleet(claim, G, 1)
-    require_prompts(claim, s_max)
-    require_pool(claim, pool)
-    require(claim, c_max >= 1, "a free slot somewhere", f"c_max is {c_max}")
-    require(claim, spread >= 0, "loads that differ by 0 tokens or more", f"spread is {spread}")
-    require(claim, steps >= 1, "at least one step to look at", f"steps is {steps}")
-    require(claim, time_limit > 0, "a time limit above 0 s", f"time_limit is {time_limit}")
     law = POOLS[pool](s_max)
     most = G * c_max * len(law.lengths)
     require(claim, most <= _MOST_REQUESTS, f"steps of at most {_MOST_REQUESTS:,} requests here", f"there are {most:,}")
@@ -90,19 +82,9 @@ def measure_optimum(
             for (cost, loads), answer in zip(costs, answers, strict=True)
             if answer.status == "optimal"
         ]
-        rows.append(
-            Finding(
-                regime=f"G={G}, c<={c_max}, {law.name}, loads<={spread}, {peak} peak",
-                quantity="imbalance of the closed form against `lbopt solve`, largest difference (tokens)",
-                kind="exact",
-                relation="=",
-                measured=max(misses, default=0),
-                predicted=0,
-                trials=len(misses),
-                violations=sum(miss > 0 for miss in misses),
-                undecided=steps - len(misses),
-            )
-        )
+        regime = f"G={G}, c<={c_max}, {law.name}, loads<={spread}, {peak} peak"
+        quantity = "imbalance of the closed form against `lbopt solve`, largest difference (tokens)"
+        rows.append(Finding.exact(regime, quantity, misses, relation="=", undecided=steps - len(misses)))
     return rows
 
 
@@ -136,24 +118,18 @@ class ComposedFleet(SteppedFleet):
     Parameters
     ----------
     composition
-        "even" or "extreme", as in `run_replete`.
+        "even" or "extreme", as in `Replete`.
     """
 
     B: int = 256
     composition: str = "even"
-
-    def require(self, claim: str) -> None:
-        """Refuse a composition that `run_replete` does not know."""
-        super().require(claim)
-        known, found = ", ".join(COMPOSITIONS), f"composition is '{self.composition}'"
-        require(claim, self.composition in COMPOSITIONS, f"one of the compositions {known}", found)
+    asks: ClassVar[Asks] = {"composition": one_of(COMPOSITIONS, "one of the compositions")}
 
 
 @measured_in("lemma-2-steps", ComposedFleet)
 def measure_steps(at: ComposedFleet, seed: int) -> list[Finding]:
     """Hold the gap of every step against both forms of the corrected lemma."""
-    law = at.law
-    run = run_replete(at.G, at.B, at.p, law, at.steps, None, seed, composition=at.composition, peak=at.peak)
+    law, run = at.law, at.run(seed, composition=at.composition)
     regime = f"{at}, {law.name}, {at.peak} peak, {at.composition}"
     return [
         held_against(regime, "the bound", run, corrected_bounds(run, law)),
@@ -164,14 +140,14 @@ def measure_steps(at: ComposedFleet, seed: int) -> list[Finding]:
 def corrected_bounds(run: RepleteRun, law: PromptLaw) -> IntArray:
     """Return (s - 2) + (D_pre - [s min c - (s - 1) max c])^+ of each step, tokens."""
     s = law.largest
-    return np.asarray(s - 2 + np.maximum(0, run.gap_pre - (s * run.fewest - (s - 1) * run.most)))
+    return np.asarray(s - 2 + np.maximum(0, run.steps.gap_pre - (s * run.steps.fewest - (s - 1) * run.steps.most)))
 
 
 def sharp_bounds(run: RepleteRun, law: PromptLaw) -> IntArray:
     """Return max{d - 1, (d - 1) + D_pre - [s min c - (s - d) max c]} of each step, for sizes in steps of d."""
     _, d, _ = progression(law)
     s = law.largest
-    return np.asarray(d - 1 + np.maximum(0, run.gap_pre - (s * run.fewest - (s - d) * run.most)))
+    return np.asarray(d - 1 + np.maximum(0, run.steps.gap_pre - (s * run.steps.fewest - (s - d) * run.steps.most)))
 
 
 def held_against(regime: str, name: str, run: RepleteRun, bound: IntArray) -> Finding:
@@ -184,19 +160,12 @@ def held_against(regime: str, name: str, run: RepleteRun, bound: IntArray) -> Fi
     bound
         int64, (steps,): bound in each step, tokens.
     """
-    excess = run.gap - bound
-    return Finding(
-        regime=regime,
-        quantity=f"gap after admission over {name} (tokens)",
-        kind="exact",
-        relation="<=",
-        measured=int(excess.max()),
-        predicted=0,
-        trials=excess.size,
-        violations=int((excess > 0).sum()),
-        note=f"{int((excess == 0).sum())} steps meet it with equality; mean gap {run.gap.mean():.4g}, largest "
-        f"{int(run.gap.max())}, mean size admitted {run.mean_admitted:.3g}",
+    gap = run.steps.gap
+    note = (
+        f"{int((gap == bound).sum())} steps meet it with equality; mean gap {gap.mean():.4g}, "
+        f"largest {int(gap.max())}, mean size admitted {run.mean_admitted:.3g}"
     )
+    return Finding.exact(regime, f"gap after admission over {name} (tokens)", gap - bound, note=note)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,25 +181,20 @@ class EvenFleet(SteppedFleet):
     B: int = 4096
     eta: float = 0.5
     steps: int = 500
-
-    def require(self, claim: str) -> None:
-        """Refuse an eta outside (0, 1)."""
-        super().require(claim)
-        require(claim, 0 < self.eta < 1, "0 < eta < 1", f"eta is {self.eta}")
+    asks: ClassVar[Asks] = {"eta": (Asked(lambda eta: 0 < eta < 1, "0 < eta < 1"),)}
 
 
 @measured_in("lemma-2-event", EvenFleet, without=("pool", "peak"))
 def measure_regular(at: EvenFleet, seed: int) -> list[Finding]:
     """Count the steps outside E_k, and compute how probable they are."""
     delta = deviation(at.eta, at.s_max)
-    run = run_replete(at.G, at.B, at.p, at.law, at.steps, None, seed)
-    missed = int((~run.regular(delta)).sum())
-    bound = irregular(at.G, at.B, at.p, delta)
-    return event_rows(f"{at}, s_max={at.s_max}, eta={at.eta:g}", missed, at.steps, bound, at.G, at.B, at.p, delta)
+    missed = int((~at.run(seed).regular(delta)).sum())
+    regime = f"{at}, s_max={at.s_max}, eta={at.eta:g}"
+    return event_rows(regime, missed, at.steps, at.chain(), delta)
 
 
 def event_rows(
-    regime: str, missed: int, steps: int, bound: float, G: int, B: int, p: float, delta: float
+    regime: str, missed: int, steps: int, of: Replete, delta: float, bound: float | None = None
 ) -> list[Finding]:
     """Return the rows of P(E_k^c): counted against computed, computed against the bound, counted against the bound.
 
@@ -239,44 +203,20 @@ def event_rows(
     regime
         The regime in the words of the report.
     missed
-        Number of steps outside E_k.
-    steps
-        Number of steps.
+        Number of steps outside E_k, of `steps`.
     bound
-        Bound on P(E_k^c).
-    p
-        Probability that a request ends in a step.
+        Bound on P(E_k^c); None takes the lemma's.
     """
-    exact = missing_probability(G, B, p, delta)
-    vacuous = f"the bound is {bound:.3g}: it says nothing" if bound >= 1 else ""
+    exact = missing_probability(of.G, of.B, of.p, delta)
+    bound = irregular(of.G, of.B, of.p, delta) if bound is None else bound
+    outside = f"the bound is {bound:.3g}: it says nothing" if bound >= 1 else ""
+    counted: dict[str, Any] = {"regime": regime, "kind": "frequency", "measured": missed / steps, "trials": steps}
+    name = "2 G exp(-delta^2 p B / 3)"
     return [
+        Finding(quantity="steps outside E_k, against G binomials", relation="=", predicted=exact, **counted),
+        Finding.computed(regime, f"P(E_k^c) from G binomials, against {name}", exact, "<=", bound, outside=outside),
         Finding(
-            regime=regime,
-            quantity="steps outside E_k, against G binomials",
-            kind="frequency",
-            relation="=",
-            measured=missed / steps,
-            predicted=exact,
-            trials=steps,
-        ),
-        Finding(
-            regime=regime,
-            quantity="P(E_k^c) from G binomials, against 2 G exp(-delta^2 p B / 3)",
-            kind="computed",
-            relation="<=",
-            measured=exact,
-            predicted=bound,
-            outside=vacuous,
-        ),
-        Finding(
-            regime=regime,
-            quantity="steps outside E_k, against 2 G exp(-delta^2 p B / 3)",
-            kind="frequency",
-            relation="<=",
-            measured=missed / steps,
-            predicted=bound,
-            outside=vacuous,
-            trials=steps,
+            quantity=f"steps outside E_k, against {name}", relation="<=", predicted=bound, outside=outside, **counted
         ),
     ]
 

@@ -18,20 +18,20 @@ ones), and too many of them refute the claim at the level of the binomial test.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from lbopt.theory.chains.batch_means import ChainMean, batch_steps, chain_mean, fitted_slope, mean_finding
-from lbopt.theory.chains.replete import RepleteRun, run_replete
+from lbopt.theory.chains.batch_means import Average, fitted_slope, steps_mean
+from lbopt.theory.chains.replete import RepleteRun
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import REFUTING_CONFIDENCE, Finding
-from lbopt.theory.hypotheses import require
-from lbopt.theory.laws.gap_bounds import CLEAR, noise, onset, outside_onset
+from lbopt.theory.laws.gap_bounds import noise, outside_onset
 from lbopt.theory.laws.normal_maximum import expected_maximum, range_deviation
-from lbopt.theory.regime import BatchedFleet, SteppedFleet, measured_in
+from lbopt.theory.regime import DoubledFleet, SteppedFleet, measured_in
 
 #: Lambda = log(2 G) + j.
 _EXTRA = (1, 2, 3, 4, 6, 8)
@@ -43,20 +43,19 @@ SIZE_SHARE = 0.03
 @measured_in("lemma-3", SteppedFleet, B=512, p=0.3, s_max=8, steps=3_000)
 def measure_tail(at: SteppedFleet, seed: int) -> list[Finding]:
     """Count the steps whose gap before admission is beyond the threshold, for six values of Lambda."""
-    run = run_replete(at.G, at.B, at.p, at.law, at.steps, None, seed, peak=at.peak)
-    return tail_rows(f"{at}, {at.law.name}{at.raised}", run)
+    return tail_rows(f"{at}, {at.law.name}{at.raised}", at.run(seed))
 
 
 def tail_rows(regime: str, run: RepleteRun, scale: float = 1.0) -> list[Finding]:
     """Return a row for each Lambda and both thresholds, which are taken times `scale`."""
-    excess = run.gap_pre - (1 - run.p) * run.gap_before
-    pairs = run.G * (run.G - 1)
+    G, B, p = run.of.G, run.of.B, run.of.p
+    excess = run.steps.gap_pre - (1 - p) * run.steps.gap_before
     rows = []
     for extra in _EXTRA:
-        printed = noise(run.B, run.p, 1.0, math.log(2 * run.G) + extra) * run.envelope
+        printed = noise(B, p, 1.0, math.log(2 * G) + extra) * run.steps.envelope
         for name, threshold in (
             (f"t(log 2G + {extra})", printed),
-            (f"u(log G(G-1) + {extra})", pair_noise(run, math.log(pairs) + extra)),
+            (f"u(log G(G-1) + {extra})", pair_noise(run, math.log(G * (G - 1)) + extra)),
         ):
             ratio = excess / (scale * threshold)
             refuted = _refuted_share(ratio, math.exp(-extra), 2 * len(_EXTRA))
@@ -68,9 +67,7 @@ def tail_rows(regime: str, run: RepleteRun, scale: float = 1.0) -> list[Finding]
                     relation="<=",
                     measured=float((ratio > 1).mean()),
                     predicted=math.exp(-extra),
-                    trials=excess.size,
-                    refuted_share=refuted,
-                    note=_looseness(refuted, name[0]) + "; dominated by a binomial count, step by step given the past",
+                    **_judged(ratio.size, refuted, name[0]),
                 )
             )
     return rows
@@ -78,8 +75,9 @@ def tail_rows(regime: str, run: RepleteRun, scale: float = 1.0) -> list[Finding]
 
 def pair_noise(run: RepleteRun, exponent: float) -> NDArray[np.float64]:
     """Return u(Lambda) of each step, float64 (steps,), tokens: see the module."""
-    bounded = run.envelope * max(run.p, 1 - run.p) * exponent / 3
-    spread = 4 * run.p * (1 - run.p) * run.heaviest * exponent
+    p = run.of.p
+    bounded = run.steps.envelope * max(p, 1 - p) * exponent / 3
+    spread = 4 * p * (1 - p) * run.steps.heaviest * exponent
     return np.asarray(bounded + np.sqrt(bounded**2 + spread))
 
 
@@ -90,57 +88,23 @@ def _refuted_share(ratio: NDArray[np.float64], chance: float, share: int) -> flo
     return max(0.0, float(np.partition(ratio, most - refuted)[most - refuted])) if refuted <= most else 0.0
 
 
-def _looseness(refuted: float, name: str) -> str:
-    """Return in words how much smaller a threshold the steps would refute."""
-    if refuted <= 0:
-        return "no smaller threshold is refuted"
-    return f"{name} times {refuted:.3g} is refuted: loose by a factor of {1 / refuted:.3g}"
+def _judged(trials: int, refuted: float, name: str) -> dict[str, Any]:
+    """Return the fields of a finding that say how much smaller a threshold the steps would refute."""
+    note = "no smaller threshold is refuted"
+    if refuted > 0:
+        note = f"{name} times {refuted:.3g} is refuted: loose by a factor of {1 / refuted:.3g}"
+    note += "; dominated by a binomial count, step by step given the past"
+    return {"trials": trials, "refuted_share": refuted, "note": note}
 
 
-@dataclass(frozen=True, kw_only=True)
-class NoisyFleet(BatchedFleet):
-    """Fleets from B = 4 B* on, with all sizes in the pool.
-
-    Parameters
-    ----------
-    doublings
-        Number of times that B is doubled.
-    """
-
-    B: int = 1
-    s_max: int = 8
-    pool: str = "all"
-    doublings: int = 4
-    batches: int = 40
-
-    def require(self, claim: str) -> None:
-        """Refuse fewer than two doublings, and fleets too large to run."""
-        super().require(claim)
-        require(claim, 2 <= self.doublings <= 8, "2 to 8 doublings of B", f"doublings is {self.doublings}")
-        first, slots = self.fleets[0], self.G * self.fleets[-1]
-        require(claim, slots <= 2**24, "fleets of at most 2^24 slots", f"4 B* is {first}: they would be larger")
-
-    @property
-    def fleets(self) -> list[int]:
-        """The slots of a worker, fleet by fleet."""
-        first = math.ceil(CLEAR * onset(self.G, self.p, self.law))
-        return [first * 2**i for i in range(self.doublings)]
-
-
-@measured_in("lemma-3-size", NoisyFleet, without=("B", "pool", "peak"))
-def measure_size(at: NoisyFleet, seed: int) -> list[Finding]:
+@measured_in("lemma-3-size", DoubledFleet, without=("B", "pool", "peak"), s_max=8, pool="all", batches=40)
+def measure_size(at: DoubledFleet, seed: int) -> list[Finding]:
     """Run chains from B = 4 B* on, doubling B, and compare the noise with that of G normals.
 
     With all sizes in the pool the gap D(k-1) is 0, so that D_pre is noise and nothing else.
     """
-    length = batch_steps(at.p)
-    seeds = np.random.SeedSequence([seed, 31]).generate_state(at.doublings).tolist()
-    runs = [
-        run_replete(at.G, B, at.p, at.law, at.batches * length, None, own)
-        for B, own in zip(at.fleets, seeds, strict=True)
-    ]
     outside = [outside_onset(at.G, B, at.p, at.law) for B in at.fleets]
-    return size_rows(f"p={at.p:g}, {at.law.name}", runs, length, outside)
+    return size_rows(f"p={at.p:g}, {at.law.name}", at.runs(seed, 31), at.length, outside)
 
 
 def size_rows(what: str, runs: list[RepleteRun], length: int, outside: list[str]) -> list[Finding]:
@@ -157,46 +121,29 @@ def size_rows(what: str, runs: list[RepleteRun], length: int, outside: list[str]
     """
     rows, deviations, errors = [], [], []
     for run, why in zip(runs, outside, strict=True):
+        G, B, p = run.of.G, run.of.B, run.of.p
         size = math.sqrt(float(run.mean_square.mean()))
-        unit = math.sqrt(run.p * (1 - run.p) * run.B) * size
-        injected = (run.gap_pre - (1 - run.p) * run.gap_before) / unit
-        middle = chain_mean(_batches(injected, length), length)
-        second = chain_mean(_batches((injected - middle.mean) ** 2, length), length)
+        unit = math.sqrt(p * (1 - p) * B) * size
+        injected = (run.steps.gap_pre - (1 - p) * run.steps.gap_before) / unit
+        middle = steps_mean(injected, length)
+        second = steps_mean((injected - middle.mean) ** 2, length)
         root = math.sqrt(second.mean)
-        deviation = ChainMean(root, second.error / (2 * root), second.dof, second.steps)
+        deviation = replace(second, mean=root, error=second.error / (2 * root))
         deviations.append(deviation.mean * unit / size)
         errors.append(deviation.error * unit / size)
-        regime = f"G={run.G}, B={run.B}, {what}"
-        rows += _rows(regime, "mean", middle, 2 * expected_maximum(run.G), why)
-        rows += _rows(regime, "deviation", deviation, range_deviation(run.G), why)
-    exponent, error = fitted_slope([run.B for run in runs], deviations, errors)
-    return [
-        *rows,
-        Finding(
-            regime=f"G={runs[0].G}, B={runs[0].B}..{runs[-1].B}, {what}",
-            quantity="exponent of B in the deviation of D_pre - (1-p) D, over the rms size",
-            kind="mean",
-            relation="=",
-            measured=exponent,
-            predicted=0.5,
-            error=error,
-            trials=sum(run.gap.size for run in runs),
-            outside=next((why for why in outside if why), ""),
-        ),
-    ]
-
-
-def _rows(regime: str, name: str, found: ChainMean, predicted: float, outside: str) -> list[Finding]:
-    quantity = f"{name} of D_pre - (1-p) D, over sqrt(p(1-p)B) rms size"
-    sides = ((">=", 1 - SIZE_SHARE), ("<=", 1 + SIZE_SHARE))
-    return [
-        mean_finding(found, side, share * predicted, regime=regime, quantity=quantity, outside=outside)
-        for side, share in sides
-    ]
-
-
-def _batches(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
-    return np.asarray(values.reshape(-1, length).mean(axis=1))
+        for name, found, law in (
+            ("mean", middle, 2 * expected_maximum(G)),
+            ("deviation", deviation, range_deviation(G)),
+        ):
+            quantity = f"{name} of D_pre - (1-p) D, over sqrt(p(1-p)B) rms size"
+            rows += found.findings(
+                f"G={G}, B={B}, {what}", quantity, law, (1 - SIZE_SHARE, 1 + SIZE_SHARE), outside=why
+            )
+    fleets = [run.of.B for run in runs]
+    exponent = Average(*fitted_slope(fleets, deviations, errors), None, sum(run.steps.size for run in runs))
+    regime = f"G={runs[0].of.G}, B={fleets[0]}..{fleets[-1]}, {what}"
+    quantity = "exponent of B in the deviation of D_pre - (1-p) D, over the rms size"
+    return [*rows, exponent.finding(regime, quantity, 0.5, outside=next((why for why in outside if why), ""))]
 
 
 #: One pair of workers, of which no union is taken, and noise that is normal: there the threshold is sharpest.

@@ -29,12 +29,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 from lbopt.theory.chains.batch_means import slope
-from lbopt.theory.chains.replete import POOLS, require_pool
+from lbopt.theory.chains.replete import POOLS
 from lbopt.theory.claim import Regime, claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import MOST, require, require_geometric, require_prompts, require_slots
+from lbopt.theory.hypotheses import MOST, between
 from lbopt.theory.laws.load_law import load_law
 from lbopt.theory.laws.slot_law import (
     Growth,
@@ -47,6 +48,7 @@ from lbopt.theory.laws.slot_law import (
     slot_law,
     slot_law_at,
 )
+from lbopt.theory.regime import measured
 
 #: The smallest constant known for sums of equal laws (Shevtsova 2013); it was 0.4748 (Shevtsova 2011).
 SHEVTSOVA = 0.4690
@@ -55,6 +57,7 @@ SHEVTSOVA = 0.4690
 _SECOND = 0.023
 
 
+@measured("berry-esseen")
 def measure_bound(*, B: int = 64, p: float = 0.2, s_max: int = 8, rounds: bool = False, seed: int) -> list[Finding]:
     """Compare the distance with its bound; `rounds` takes the slots of Theorem 1, which differ in prompt alone.
 
@@ -65,22 +68,21 @@ def measure_bound(*, B: int = 64, p: float = 0.2, s_max: int = 8, rounds: bool =
     s_max
         Largest prompt, tokens.
     """
-    slot, regime = _slot("berry-esseen", p, s_max, rounds)
-    require_slots("berry-esseen", B)
+    slot, regime = _slot(p, s_max, rounds)
     bound = SHEVTSOVA * slot.third_absolute_moment / (slot.variance**1.5 * math.sqrt(B))
     return [
-        Finding(
-            regime=f"B={B}, {regime}",
-            quantity="largest distance of a load's distribution from the normal",
-            kind="computed",
-            relation="<=",
-            measured=load_law(slot, B).normal_distance(),
-            predicted=bound,
+        Finding.computed(
+            f"B={B}, {regime}",
+            "largest distance of a load's distribution from the normal",
+            load_law(slot, B).normal_distance(),
+            "<=",
+            bound,
             trials=1,
         )
     ]
 
 
+@measured("berry-esseen-rate", most=between(64, MOST, f"64 to {MOST:,} slots at most"))
 def measure_rate(*, p: float = 0.2, s_max: int = 8, most: int = 4096, rounds: bool = False, seed: int) -> list[Finding]:
     """Fit the exponent of B up to `most`, and compare the distance at that B with Esseen's limit.
 
@@ -93,8 +95,7 @@ def measure_rate(*, p: float = 0.2, s_max: int = 8, most: int = 4096, rounds: bo
     most
         Largest B of the fit, which uses it and its 4th, 16th and 64th part.
     """
-    slot, regime = _slot("berry-esseen-rate", p, s_max, rounds)
-    require("berry-esseen-rate", 64 <= most <= MOST, f"64 to {MOST:,} slots at most", f"most is {most}")
+    slot, regime = _slot(p, s_max, rounds)
     slots = [most // 64, most // 16, most // 4, most]
     distances = [load_law(slot, B).normal_distance() for B in slots]
     sigma = math.sqrt(slot.variance)
@@ -104,24 +105,22 @@ def measure_rate(*, p: float = 0.2, s_max: int = 8, most: int = 4096, rounds: bo
         f"the term of order 1/B is {second / limit:.0%} of the limit at B = {slots[0]}" if second > limit / 10 else ""
     )
     return [
-        Finding(
-            regime=f"B={slots[0]}..{slots[-1]}, {regime}",
-            quantity="exponent of B in that distance",
-            kind="computed",
-            relation="=",
-            measured=slope(slots, distances),
-            predicted=-0.5,
+        Finding.computed(
+            f"B={slots[0]}..{slots[-1]}, {regime}",
+            "exponent of B in that distance",
+            slope(slots, distances),
+            "=",
+            -0.5,
             tolerance=0.02,
             trials=len(slots),
             outside=outside,
         ),
-        Finding(
-            regime=f"B={slots[-1]}, {regime}",
-            quantity="√B times that distance, against Esseen's limit",
-            kind="computed",
-            relation="=",
-            measured=distances[-1] * math.sqrt(slots[-1]),
-            predicted=limit,
+        Finding.computed(
+            f"B={slots[-1]}, {regime}",
+            "√B times that distance, against Esseen's limit",
+            distances[-1] * math.sqrt(slots[-1]),
+            "=",
+            limit,
             tolerance=0.01,
             trials=1,
             outside=outside,
@@ -129,12 +128,10 @@ def measure_rate(*, p: float = 0.2, s_max: int = 8, most: int = 4096, rounds: bo
     ]
 
 
-def _slot(claim: str, p: float, s_max: int, rounds: bool) -> tuple[SlotLaw, str]:
-    require_prompts(claim, s_max)
+def _slot(p: float, s_max: int, rounds: bool) -> tuple[SlotLaw, str]:
     law = PromptLaw.uniform(s_max)
     if rounds:
         return prompt_slot_law(law), f"rounds of equal outputs, {law.name}"
-    require_geometric(claim, p)
     return slot_law(law, p), f"p={p:g}, {law.name}"
 
 
@@ -206,6 +203,7 @@ def _third_about(p: float, t: float) -> float:
     return age_third_moment(p) + 3 * mean * age_variance(p) + mean**3
 
 
+@measured("lemma-8", steps=between(0, MOST_STEPS, f"0 to {MOST_STEPS:,} steps"))
 def measure_lemma_8(
     *, p: float = 0.2, s_max: int = 8, pool: str = "all", growth: str = "1", steps: int = 40, seed: int
 ) -> list[Finding]:
@@ -224,69 +222,28 @@ def measure_lemma_8(
     steps
         Number of steps.
     """
-    require_geometric("lemma-8", p)
-    require_prompts("lemma-8", s_max)
-    require_pool("lemma-8", pool)
-    require("lemma-8", 0 <= steps <= MOST_STEPS, f"0 to {MOST_STEPS:,} steps", f"steps is {steps}")
     gained = Growth.parse(growth)
     law, most = POOLS[pool](s_max), float(gained.largest)
     seen = [slot_law_at(law, p, gained, k) for k in range(steps + 1)]
     bound, third = third_moment_bound(law, p, most), max(slot.third_absolute_moment for slot in seen)
     regime = f"p={p:g}, {law.name}, growth {growth}"
-    found = [
-        Finding(
-            regime=regime,
-            quantity="least variance of a slot over the steps (tokens²), against the prompt's",
-            kind="computed",
-            relation=">=",
-            measured=min(slot.variance for slot in seen),
-            predicted=float(law.variance),
-            tolerance=1e-9,
-            trials=len(seen),
-        ),
-        Finding(
-            regime=regime,
-            quantity="largest E|Y-EY|³ over the steps (tokens³), against C_3",
-            kind="computed",
-            relation="<=",
-            measured=third,
-            predicted=bound,
-            tolerance=1e-9,
-            trials=len(seen),
-            note=f"4 (s_max³ + 48 delta_max³ / p³) is loose by a factor of {usual_bound(s_max, p, most) / third:.3g}",
-        ),
+    loose = f"4 (s_max³ + 48 delta_max³ / p³) is loose by a factor of {usual_bound(s_max, p, most) / third:.3g}"
+    least, prompts = min(slot.variance for slot in seen), float(law.variance)
+    sides: list[tuple[Any, ...]] = [
+        ("least variance of a slot over the steps (tokens²), against the prompt's", least, ">=", prompts, {}),
+        ("largest E|Y-EY|³ over the steps (tokens³), against C_3", third, "<=", bound, {"note": loose}),
     ]
     if pool == "two" and len(gained.cycle) == 1:
         young = (1 - p) ** steps if most else 0.0
-        found.append(
-            Finding(
-                regime=regime,
-                quantity="largest E|Y-EY|³ over the steps (tokens³): C_3 is attained",
-                kind="computed",
-                relation="=",
-                measured=third,
-                predicted=bound,
-                tolerance=1e-6,
-                trials=len(seen),
-                outside=f"after {steps} steps a share of {young:.2g} of the slots has never ended"
-                if young > _STATIONARY
-                else "",
-            )
-        )
+        outside = f"after {steps} steps a share of {young:.2g} of the slots has never ended"
+        more = {"outside": outside if young > _STATIONARY else "", "tolerance": 1e-6}
+        sides.append(("largest E|Y-EY|³ over the steps (tokens³): C_3 is attained", third, "=", bound, more))
     if gained.largest == Fraction(0):
-        found.append(
-            Finding(
-                regime=regime,
-                quantity="largest variance over the steps (tokens²): equality without growth",
-                kind="computed",
-                relation="=",
-                measured=max(slot.variance for slot in seen),
-                predicted=float(law.variance),
-                tolerance=1e-9,
-                trials=len(seen),
-            )
-        )
-    return found
+        widest = max(slot.variance for slot in seen)
+        sides.append(("largest variance over the steps (tokens²): equality without growth", widest, "=", prompts, {}))
+    return [
+        Finding.computed(regime, *side, **({"tolerance": 1e-9, "trials": len(seen)} | more)) for *side, more in sides
+    ]
 
 
 _GROWTHS = ("0", "1/2", "1", "3", "0+1+3")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from lbopt.theory.chains.batch_means import ChainMean, batch_steps, mean_finding, steps_mean
+from lbopt.theory.chains.batch_means import Average, batch_steps, steps_mean
 from lbopt.theory.chains.pooled_chain import ARRIVALS, PooledRun, Rule, best_placement, first_come, run_pooled
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_prompts
+from lbopt.theory.hypotheses import Asks, one_of, require, require_all
 from lbopt.theory.laws.gap_bounds import least_gap, outside_onset
 from lbopt.theory.laws.load_law import improvement_floor, load_law
 from lbopt.theory.laws.slot_law import LLM, PromptLaw, slot_law
@@ -37,12 +38,11 @@ class ArrivalFleet(Batched, PromptFleet):
     s_max: int = 8
     arrivals: str = "minimal"
     batches: int = 40
+    asks: ClassVar[Asks] = {"arrivals": one_of(ARRIVALS, "arrivals that are one of")}
 
     def require(self, claim: str) -> None:
-        """Refuse arrivals of no known kind, and fleets too large to go step by step."""
+        """Refuse fleets too large to go step by step."""
         super().require(claim)
-        known = f"arrivals that are {' or '.join(ARRIVALS)}"
-        require(claim, self.arrivals in ARRIVALS, known, f"arrivals is '{self.arrivals}'")
         slots = self.G * self.B
         require(claim, slots <= _MOST_SLOTS, f"at most {_MOST_SLOTS:,} slots in all", f"G B is {slots:,}")
 
@@ -55,7 +55,7 @@ class ArrivalFleet(Batched, PromptFleet):
         """Return the fleet in the words of the report."""
         return f"{super().__str__()}, {self.law.name}, {self.arrivals} arrivals"
 
-    def run(self, rule: Rule, seed: int) -> tuple[PooledRun, ChainMean]:
+    def run(self, rule: Rule, seed: int) -> tuple[PooledRun, Average]:
         """Return the run of a rule, and its mean imbalance."""
         length = batch_steps(self.p)
         steps, own = self.batches * length, int(np.uint32(seed))
@@ -97,7 +97,7 @@ def measure_any_arrivals(at: ArrivalFleet, seed: int) -> list[Finding]:
     """Run FCFS on an instance of the overloaded family, and compare with the computed law."""
     _, mean = at.run(first_come, seed)
     exact = load_law(slot_law(at.law, at.p), at.B).expected_imbalance(at.G)
-    return [mean_finding(mean, "=", exact, regime=str(at), quantity="mean imbalance of FCFS (tokens)")]
+    return [mean.finding(str(at), "mean imbalance of FCFS (tokens)", exact)]
 
 
 @measured_in("theorem-2-pools", SizedFleet)
@@ -109,13 +109,12 @@ def measure_pools(at: SizedFleet, seed: int) -> list[Finding]:
     floor = improvement_floor(at.G, at.B, math.sqrt(slot.variance), max(1, least_gap(law.largest)))
     outside = outside_onset(at.G, at.B, at.p, law)
     rows = [
-        mean_finding(
-            mean,
-            "<=",
+        mean.finding(
+            str(at),
+            "share of FCFS's imbalance left by BF-IO",
             1 / floor,
+            "<=",
             unit=exact,
-            regime=str(at),
-            quantity="share of FCFS's imbalance left by BF-IO",
             undecided=run.undecided,
             outside=outside,
             note=f"an improvement of at least {floor:.3g} was claimed; {_improved(exact, mean.mean)}; mean imbalance "
@@ -126,12 +125,10 @@ def measure_pools(at: SizedFleet, seed: int) -> list[Finding]:
     d = math.gcd(*(size - law.lengths[0] for size in law.lengths))
     if d > 1:
         rows.append(
-            mean_finding(
-                mean,
-                "=",
+            mean.finding(
+                str(at),
+                "mean imbalance of BF-IO against the law of the spacing (tokens)",
                 least_left(at.G, at.B, at.p, d, LLM).mean,
-                regime=str(at),
-                quantity="mean imbalance of BF-IO against the law of the spacing (tokens)",
                 undecided=run.undecided,
                 outside=outside,
                 note=f"the greatest common divisor of the differences of sizes is {d}",
@@ -153,7 +150,7 @@ def sizes_law(claim: str, sizes: str) -> PromptLaw:
     require(claim, all(part.isdecimal() for part in parts), "sizes such as 1+4+7, in tokens", f"sizes is '{sizes}'")
     found = tuple(sorted({int(part) for part in parts}))
     require(claim, len(found) >= 3, "at least three sizes, or the pool grows without end", f"sizes is '{sizes}'")
-    require_prompts(claim, found[-1])
+    require_all(claim, {"s_max": found[-1]})
     return PromptLaw(found, (1,) * len(found), f"s in {{{','.join(map(str, found))}}}")
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from lbopt.theory.chains.batch_means import ChainMean, batch_steps, burn_in_steps, mean_finding, steps_mean
+from lbopt.theory.chains.batch_means import batch_steps, steps_mean
 from lbopt.theory.chains.fcfs_chain import least_imbalance, residues_of_steps
-from lbopt.theory.chains.replete import PEAKS, run_replete
+from lbopt.theory.chains.replete import PEAKS, Replete
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_prompts
+from lbopt.theory.hypotheses import Asks, at_least, require, require_all
 from lbopt.theory.laws.gap_bounds import CLEAR, onset
 from lbopt.theory.laws.leader_walk import (
     MOST_ENDS,
@@ -28,7 +29,7 @@ from lbopt.theory.laws.leader_walk import (
 )
 from lbopt.theory.laws.slot_law import Growth, PromptLaw
 from lbopt.theory.laws.spacing import kappa, least_left, residue_law, slowest_character, spacing_floor
-from lbopt.theory.regime import BatchedFleet, Fleet, measured_in, require_peak
+from lbopt.theory.regime import BatchedFleet, Fleet, measured_in
 
 #: Batches of a chain's mean.
 _BATCHES = 40
@@ -55,7 +56,7 @@ class SpacedFleet(Fleet):
     growth
         Tokens that a running request gains in a step.
     peak
-        "lowest" of the optimal loads, "raised" or "mean", as in `run_replete`.
+        "lowest" of the optimal loads, "raised" or "mean", as in `Replete`.
     steps
         Least steps to look at.
     """
@@ -66,15 +67,15 @@ class SpacedFleet(Fleet):
     growth: str = "1"
     peak: str = "lowest"
     steps: int = 8_000
+    asks: ClassVar[Asks] = {
+        **dict.fromkeys(("v", "d", "rungs"), at_least(1, "v, d and rungs of at least 1")),
+        "steps": at_least(1, "at least one step"),
+    }
 
     def require(self, claim: str) -> None:
-        """Refuse sizes that do not differ, and growths that are none."""
+        """Refuse prompts that are too long, and growths that are none."""
         super().require(claim)
-        v, d, rungs = self.v, self.d, self.rungs
-        require(claim, min(v, d, rungs) >= 1, "v, d and rungs of at least 1", f"they are {v}, {d} and {rungs}")
-        require_prompts(claim, v + rungs * d)
-        require(claim, self.steps >= 1, "at least one step", f"steps is {self.steps}")
-        require_peak(claim, self.peak)
+        require_all(claim, {"s_max": self.v + self.rungs * self.d})
         Growth.parse(self.growth)
 
     @property
@@ -84,6 +85,11 @@ class SpacedFleet(Fleet):
         sizes = tuple(range(v, last + 1, d))
         shown = ",".join(map(str, sizes)) if self.rungs < 4 else f"{v},{v + d},...,{last}"
         return PromptLaw(sizes, (1,) * len(sizes), f"s in {{{shown}}}")
+
+    @property
+    def chain(self) -> Replete:
+        """The chain under the exact rule, in parts of a token of which `cycle.unit` are a whole one."""
+        return Replete(self.G, self.B, self.p, self.law, peak=self.peak).grown_by(self.cycle)
 
     @property
     def cycle(self) -> Growth:
@@ -107,23 +113,17 @@ def measure_law(at: SpacedFleet, seed: int) -> list[Finding]:
     """Run the exact rule on a replete pool of v, v + d, ..., v + rungs d, and compare with the law."""
     law, cycle = at.law, at.cycle
     length = len(cycle.cycle) * math.ceil(max(batch_steps(at.p), at.steps / _BATCHES) / len(cycle.cycle))
-    each = tuple(int(part * cycle.unit) for part in cycle.cycle)
-    finer = PromptLaw(tuple(cycle.unit * size for size in law.lengths), law.weights, law.name)
-    burn_in = burn_in_steps(at.G, at.B, at.p)
-    run = run_replete(at.G, at.B, at.p, finer, _BATCHES * length, burn_in, seed, each, peak=at.peak)
-    found, predicted = steps_mean(run.imbalance / cycle.unit, length), least_left(at.G, at.B, at.p, at.d, cycle)
+    run = at.chain.run(_BATCHES * length, seed)
+    found, predicted = steps_mean(run.steps.imbalance / cycle.unit, length), least_left(at.G, at.B, at.p, at.d, cycle)
     limit = kappa(at.G, at.d * cycle.unit).mean / cycle.unit
-    admitted = run.mean_admitted / cycle.unit
     return [
-        mean_finding(
-            ChainMean(found.mean, math.hypot(found.error, predicted.error), found.dof, found.steps),
-            "=",
+        replace(found, error=math.hypot(found.error, predicted.error)).finding(
+            str(at) + ("" if at.peak == "lowest" else f", {at.peak} peak"),
+            "mean imbalance of BF-IO (tokens)",
             predicted.mean,
-            regime=str(at) + ("" if at.peak == "lowest" else f", {at.peak} peak"),
-            quantity="mean imbalance of BF-IO (tokens)",
             outside="" if at.onsets >= CLEAR else f"B = {at.B} is below {CLEAR} B* = {CLEAR * at.B / at.onsets:,.0f}",
             note=f"kappa(G, d) = {limit:.6g} for a growth without a common divisor with d; mean admitted prompt "
-            f"{admitted:.3g} of {float(law.mean):.3g} under FCFS",
+            f"{run.mean_admitted / cycle.unit:.3g} of {float(law.mean):.3g} under FCFS",
         )
     ]
 
@@ -147,25 +147,13 @@ class FollowedFleet(SpacedFleet):
 @measured_in("spacing-floor", FollowedFleet, without=("peak",))
 def measure_floor(at: FollowedFleet, seed: int) -> list[Finding]:
     """Follow the ages of all slots, and hold every step of the exact rule on the same ends against the residues."""
-    each, burn_in = tuple(int(part) for part in at.cycle.cycle), burn_in_steps(at.G, at.B, at.p)
-    least = least_imbalance(residues_of_steps(at.G, at.B, at.p, at.d, each, at.steps, burn_in, seed), at.d)
+    least = least_imbalance(residues_of_steps(at.chain, at.d, at.steps, seed), at.d)
     rows = []
     for peak in PEAKS:
-        run = run_replete(at.G, at.B, at.p, at.law, at.steps, burn_in, seed, each, peak=peak)
-        excess = least - run.imbalance
-        rows.append(
-            Finding(
-                regime=f"{at}, {peak} peak",
-                quantity="what the residues leave less the imbalance of a step (tokens)",
-                kind="exact",
-                relation="<=",
-                measured=float(excess.max()),
-                predicted=0.0,
-                trials=at.steps,
-                violations=int((excess > 0).sum()),
-                note=f"the same in {int((excess == 0).sum()):,} steps; B/B* = {at.onsets:.3g}",
-            )
-        )
+        excess = least - replace(at.chain, peak=peak).run(at.steps, seed).steps.imbalance
+        note = f"the same in {int((excess == 0).sum()):,} steps; B/B* = {at.onsets:.3g}"
+        quantity = "what the residues leave less the imbalance of a step (tokens)"
+        rows.append(Finding.exact(f"{at}, {peak} peak", quantity, excess, note=note))
     return rows
 
 
@@ -198,13 +186,12 @@ def measure_rate(at: QuickFleet, seed: int) -> list[Finding]:
     apart = [abs(spacing_floor(at.G, residue_law(B, at.p, at.d, (grown,))).mean - limit) for B in (near, far)]
     rate = math.log(apart[1] / apart[0]) / (far - near)
     return [
-        Finding(
-            regime=f"G={at.G}, B={near}..{far}, p={at.p:g}, d={at.d}, growth {at.growth}",
-            quantity="rate at which kappa_B nears its limit, per slot, against 2 log of the slowest character",
-            kind="computed",
-            relation="=",
-            measured=rate,
-            predicted=2 * math.log(slow),
+        Finding.computed(
+            f"G={at.G}, B={near}..{far}, p={at.p:g}, d={at.d}, growth {at.growth}",
+            "rate at which kappa_B nears its limit, per slot, against 2 log of the slowest character",
+            rate,
+            "=",
+            2 * math.log(slow),
             tolerance=0.02,
             trials=2,
             note=f"limit {limit:.6g}; off it by {apart[0]:.2g} and {apart[1]:.2g}",
@@ -310,29 +297,23 @@ WALK_TOLERANCE, WALK_MOST_P = 0.02, 0.02
 def measure_leader_drift(at: BatchedFleet, seed: int) -> list[Finding]:
     """Run BF-IO exactly on a replete pool of all sizes."""
     G, B, p, s_max = at.G, at.B, at.p, at.s_max
-    length = batch_steps(p)
-    run = run_replete(G, B, p, at.law, at.batches * length, burn_in_steps(G, B, p), seed)
-    mean = steps_mean(run.imbalance, length)
+    mean = steps_mean(at.run(seed).steps.imbalance, at.length)
     leading = levelled_imbalance(G, p, s_max)
-    law, sides, name = leading, ((">=", LOW), ("<=", HIGH)), "the leading term"
+    law, shares, name = leading, (LOW, HIGH), "the leading term"
     if G == 2:
-        sides, name = ((">=", 1 - WALK_TOLERANCE), ("<=", 1 + WALK_TOLERANCE)), "the law of the lead"
+        shares, name = (1 - WALK_TOLERANCE, 1 + WALK_TOLERANCE), "the law of the lead"
         if not (outside := _outside_walk(B, p, s_max)):
             law = lead_law(B, p, s_max).mean
     else:
         outside = _outside(G, B, p, s_max)
-    return [
-        mean_finding(
-            mean,
-            relation,
-            share * law,
-            quantity=f"mean imbalance of BF-IO (tokens), against {share:g} times {name}",
-            regime=f"{at}, {at.law.name}",
-            outside=outside,
-            note=f"{mean.mean / leading:.3f} times the leading term",
-        )
-        for relation, share in sides
-    ]
+    return mean.findings(
+        f"{at}, {at.law.name}",
+        f"mean imbalance of BF-IO (tokens), against {{:g}} times {name}",
+        law,
+        shares,
+        outside=outside,
+        note=f"{mean.mean / leading:.3f} times the leading term",
+    )
 
 
 def _outside_walk(B: int, p: float, s_max: int) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from lbopt.theory.chains.batch_means import BATCH_SPANS, ChainMean, mean_finding, share_findings, steps_mean
+from lbopt.theory.chains.batch_means import BATCH_SPANS, Average, steps_mean
 from lbopt.theory.chains.open_fleet import RULES, OpenFleet
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_prompts
+from lbopt.theory.hypotheses import Asks, at_least, one_of, require, require_all
 from lbopt.theory.laws.normal_maximum import expected_maximum
 from lbopt.theory.laws.slot_law import PromptLaw
 from lbopt.theory.laws.stale import ReportedFleet
@@ -41,7 +41,7 @@ _FAMILY: dict[str, Any] = {"arrivals": 1.0, "period": 50}
 _QUICK_FLEETS: tuple[dict[str, Any], ...] = ({}, {"G": 16, "period": 20}, {"period": 6, "arrivals": 40.0})
 
 
-def imbalance_of(fleet: OpenFleet, rule: str, batches: int, seed: int) -> ChainMean:
+def imbalance_of(fleet: OpenFleet, rule: str, batches: int, seed: int) -> Average:
     """Return the mean imbalance of a rule, over batches of whole windows that are long against lives.
 
     Parameters
@@ -59,9 +59,10 @@ def _batch(fleet: OpenFleet, rule: str) -> int:
     return math.ceil(BATCH_SPANS * fleet.requests.lives.mean / cycle) * cycle
 
 
-def _within(mean: ChainMean, law: float, tolerance: float, *, quantity: str, **more: Any) -> list[Finding]:
-    shown = f"{mean.mean / law:.4f} times the law"
-    return share_findings(mean, law, tolerance, quantity=f"{quantity}, against", note=shown, **more)
+def _within(mean: Average, law: float, tolerance: float, regime: str, quantity: str, outside: str) -> list[Finding]:
+    note = f"{mean.mean / law:.4f} times the law"
+    quantity += ", against {:g} times the law"
+    return mean.findings(regime, quantity, law, (1 - tolerance, 1 + tolerance), outside=outside, note=note)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,13 +79,13 @@ class RuledFleet(OpenRegime):
 
     rule: str = "counted"
     large: int = 0
+    asks: ClassVar[Asks] = {"rule": one_of(RULES, "a rule of")}
 
     def require(self, claim: str) -> None:
-        """Refuse a rule that is none, and a second size that is not the larger one."""
+        """Refuse a second size that is not the larger one."""
         super().require(claim)
-        require(claim, self.rule in RULES, f"a rule of {', '.join(RULES)}", f"rule is {self.rule}")
         if self.large:
-            require_prompts(claim, self.large)
+            require_all(claim, {"s_max": self.large})
             require(claim, self.large > self.s_max, f"a size above {self.s_max}", f"large is {self.large}")
 
     @property
@@ -102,11 +103,7 @@ class LevelledFleet(OpenRegime):
     """An open fleet whose reports are old in some steps."""
 
     period: int = 20
-
-    def require(self, claim: str) -> None:
-        """Refuse sight that is never old."""
-        super().require(claim)
-        require(claim, self.period >= 2, "reports that are not of every step", f"period is {self.period}")
+    asks: ClassVar[Asks] = {"period": at_least(2, "reports that are not of every step")}
 
 
 @measured_in("stale-floor", RuledFleet)
@@ -126,12 +123,11 @@ def _floor_row(at: RuledFleet, seed: int, floor: Callable[[ReportedFleet], float
     mean = imbalance_of(fleet, at.rule, at.batches, seed)
     law = floor(ReportedFleet(at.G, fleet.requests.lives, at.arrivals, at.period))
     return [
-        mean_finding(
-            mean,
-            ">=",
+        mean.finding(
+            f"{at}, {at.rule}",
+            f"mean imbalance (tokens), against {name}",
             law,
-            regime=f"{at}, {at.rule}",
-            quantity=f"mean imbalance (tokens), against {name}",
+            ">=",
             outside="" if at.period > 1 else "reports of every step: the floor is zero",
             note=f"{mean.mean / law:.3f} times the floor" if law else "",
         )
@@ -150,12 +146,11 @@ def measure_alike(at: RuledFleet, seed: int) -> list[Finding]:
     predicted = at.G * (expected_maximum(at.G) * float(np.sqrt(least).mean()) + skew)
     mean, total = steps_mean(run.imbalance, length), float(run.doubt.mean())
     return [
-        mean_finding(
-            mean,
-            ">=",
+        mean.finding(
+            f"{at}, {at.rule}",
+            "mean imbalance (tokens), against the floor of the least unseen variance",
             max(0.0, predicted),
-            regime=f"{at}, {at.rule}",
-            quantity="mean imbalance (tokens), against the floor of the least unseen variance",
+            ">=",
             outside="" if at.period > 1 else "reports of every step: the floor is zero",
             note=f"the least unseen variance of a worker is {float(least.mean()) / total:.2g} times the average"
             if total
@@ -179,9 +174,9 @@ def measure_level(at: LevelledFleet, seed: int) -> list[Finding]:
         imbalance_of(fleet, "levelled", at.batches, seed),
         ReportedFleet(at.G, lives, at.arrivals, at.period).alike(),
         LEVEL_TOLERANCE,
-        regime=str(at),
-        quantity="mean imbalance of levelling (tokens)",
-        outside=outside,
+        str(at),
+        "mean imbalance of levelling (tokens)",
+        outside,
     )
 
 
@@ -202,9 +197,9 @@ def measure_herd(at: OpenRegime, seed: int) -> list[Finding]:
         imbalance_of(fleet, "blind", at.batches, seed),
         ReportedFleet(at.G, lives, at.arrivals, at.period).herd(),
         HERD_TOLERANCE,
-        regime=str(at),
-        quantity="mean imbalance of the herd (tokens)",
-        outside=outside,
+        str(at),
+        "mean imbalance of the herd (tokens)",
+        outside,
     )
 
 
@@ -221,9 +216,9 @@ def measure_choice(at: OpenRegime, seed: int) -> list[Finding]:
         imbalance_of(at.fleet(seed), "power-of-two", at.batches, seed),
         power_of_two(at.G, at.p, at.law, at.arrivals, at.period),
         CHOICE_TOLERANCE,
-        regime=str(at),
-        quantity="mean imbalance of power of two (tokens)",
-        outside=outside,
+        str(at),
+        "mean imbalance of power of two (tokens)",
+        outside,
     )
 
 

@@ -14,29 +14,21 @@ compared as its inverse, the share of FCFS's imbalance that is left, because BF-
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.model import StepProblem
 from lbopt.solvers import solve
-from lbopt.statistics import standard_error
-from lbopt.theory.chains.batch_means import (
-    ChainMean,
-    batch_steps,
-    burn_in_steps,
-    mean_finding,
-    require_memory,
-    steps_mean,
-)
+from lbopt.theory.chains.batch_means import Average, batch_steps, require_memory, steps_mean
 from lbopt.theory.chains.fcfs_chain import mean_fcfs_imbalance, steps_for
-from lbopt.theory.chains.replete import POOLS, require_pool, run_replete
+from lbopt.theory.chains.replete import POOLS
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_fleet, require_prompts
+from lbopt.theory.hypotheses import Asks, between, require
 from lbopt.theory.laws.gap_bounds import onset, outside_onset
 from lbopt.theory.laws.load_law import halved, improvement_floor, load_law
 from lbopt.theory.laws.slot_law import LLM, Growth, PromptLaw, prompt_slot_law, slot_law_seen
@@ -72,13 +64,11 @@ class Rounds(Regime):
     s_max: int = 8
     pool: str = "all"
     rounds: int = 40
+    asks: ClassVar[Asks] = {"rounds": between(2, 100_000, "2 to 100,000 rounds")}
 
     def require(self, claim: str) -> None:
-        """Refuse what the claim does not speak of, and rounds that are too few or too many to solve."""
-        require_fleet(claim, self.G, self.B)
-        require_prompts(claim, self.s_max)
-        require_pool(claim, self.pool)
-        require(claim, 2 <= self.rounds <= 100_000, "2 to 100,000 rounds", f"rounds is {self.rounds}")
+        """Refuse rounds that are too many to solve."""
+        super().require(claim)
         if self.pool == "two":
             few = placements_of(self.G, self.B, 2) <= MOST_PLACEMENTS
             shown = f"G is {self.G} and B is {self.B}"
@@ -118,56 +108,34 @@ def measure_theorem_1(at: Rounds, seed: int) -> list[Finding]:
     floor = improvement_floor(G, B, math.sqrt(float(law.variance)), halved(at.s_max))
     enough = best.mean() * floor <= exact
     left = best if enough else least  # what is surely left, where the best found leaves more than is claimed
-    usual: dict[str, Any] = {"regime": str(at), "trials": at.rounds, "B": B}
+    regime, trials = str(at), at.rounds
     ratio = f"FCFS has {exact / left.mean():,.3g} times the imbalance" if left.mean() else "nothing was left"
     rows = [
-        Finding(
-            **{**usual, "trials": fcfs.size},
-            quantity="imbalance of a round under FCFS (tokens)",
-            kind="mean",
-            relation="=",
-            measured=float(fcfs.mean()),
-            predicted=exact,
-            error=standard_error(fcfs),
-            dof=fcfs.size - 1,
-        ),
-        Finding(
-            **usual,
-            quantity="imbalance of the best placement of a round, against (G-1)(s_max-1) (tokens)",
-            kind="exact",
-            relation="<=",
+        Average.of(fcfs, fcfs.size).finding(regime, "imbalance of a round under FCFS (tokens)", exact, B=B),
+        Finding.exact(
+            regime,
+            "imbalance of the best placement of a round, against (G-1)(s_max-1) (tokens)",
+            least - bound,
+            B=B,
             measured=float(best.max()),
             predicted=bound,
-            violations=int((least > bound).sum()),
             undecided=int(((least <= bound) & (best > bound)).sum()),
         ),
-        Finding(
-            **usual,
-            quantity="share of FCFS's imbalance left by the best placement",
-            kind="mean",
-            relation="<=",
-            measured=float(left.mean()) / exact,
-            predicted=1 / floor,
-            error=standard_error(left) / exact,
-            dof=at.rounds - 1,
+        Average.of(left, trials).finding(
+            regime,
+            "share of FCFS's imbalance left by the best placement",
+            1 / floor,
+            "<=",
+            unit=exact,
             undecided=0 if enough else int((least < best).sum()),
             note=f"an improvement of at least {floor:.3g} was claimed; {ratio}",
+            B=B,
         ),
     ]
     if at.pool == "two":
-        rows.append(
-            Finding(
-                **usual,
-                quantity="mean imbalance of the best placement, against the law of two sizes (tokens)",
-                kind="mean",
-                relation="=",
-                measured=float(best.mean()),
-                predicted=two_sizes_left(G, B, at.s_max),
-                error=standard_error(best),
-                dof=at.rounds - 1,
-                undecided=int((least < best).sum()),
-            )
-        )
+        quantity = "mean imbalance of the best placement, against the law of two sizes (tokens)"
+        undecided, predicted = int((least < best).sum()), two_sizes_left(G, B, at.s_max)
+        rows.append(Average.of(best, trials).finding(regime, quantity, predicted, undecided=undecided, B=B))
     return rows
 
 
@@ -274,22 +242,18 @@ def _replete(claim: str, at: BatchedFleet, growth: Growth, grown: str, seed: int
     exact = sum(load_law(slot, at.B).expected_imbalance(at.G) for slot in slots) / cycle
     sigma = sum(math.sqrt(slot.variance) for slot in slots) / cycle
     floor = improvement_floor(at.G, at.B, sigma, halved(at.s_max))
-    finer = PromptLaw(tuple(unit * size for size in law.lengths), law.weights, law.name)  # in 1/unit tokens
-    each = tuple(int(part * unit) for part in growth.cycle)
-    burn_in = burn_in_steps(at.G, at.B, at.p)
-    run = run_replete(at.G, at.B, at.p, finer, steps, burn_in, seed, each, peak=at.peak)
-    left, admitted = steps_mean(run.imbalance / unit, length), run.mean_admitted / unit
+    run = at.chain().grown_by(growth).run(steps, seed)
+    left, admitted = steps_mean(run.steps.imbalance / unit, length), run.mean_admitted / unit
     outside = outside_onset(at.G, at.B, at.p, law, float(growth.largest))
     regime = f"{at}, {law.name}{grown}{at.raised}"
     shown = "nothing was left" if left.mean == 0 else f"FCFS has {exact / left.mean:,.3g} times the imbalance"
     rows = [
-        mean_finding(
-            left,
-            "<=",
+        left.finding(
+            regime,
+            "share of FCFS's imbalance left by BF-IO",
             1 / floor,
+            "<=",
             unit=exact,
-            regime=regime,
-            quantity="share of FCFS's imbalance left by BF-IO",
             outside=outside,
             note=f"an improvement of at least {floor:.3g} was claimed; {shown}; mean admitted prompt "
             f"{admitted:.4g} of {float(law.mean):.4g} under FCFS; "
@@ -301,28 +265,25 @@ def _replete(claim: str, at: BatchedFleet, growth: Growth, grown: str, seed: int
     law_left = least_left(at.G, at.B, at.p, law.lengths[1] - law.lengths[0], growth)
     if law_left.mean > _SOMETHING:
         rows.append(
-            mean_finding(
-                ChainMean(left.mean, math.hypot(left.error, law_left.error), left.dof, left.steps),
-                "=",
+            replace(left, error=math.hypot(left.error, law_left.error)).finding(
+                regime,
+                "the same, against the law of the spacing",
                 law_left.mean / exact,
                 unit=exact,
-                regime=regime,
-                quantity="the same, against the law of the spacing",
                 outside=outside,
                 note=f"the law leaves {law_left.mean:.6g} tokens; FCFS has {exact / law_left.mean:,.4g} times that",
             )
         )
     if at.peak == "mean":
         rows.append(
-            Finding(
-                regime=regime,
-                quantity="mean admitted prompt of BF-IO (tokens), against FCFS's: equal work",
-                kind="computed",
-                relation="=",
-                measured=admitted,
-                predicted=float(law.mean),
+            Finding.computed(
+                regime,
+                "mean admitted prompt of BF-IO (tokens), against FCFS's: equal work",
+                admitted,
+                "=",
+                float(law.mean),
                 tolerance=_EQUAL_WORK,
-                trials=int(run.admitted.sum()),
+                trials=int(run.steps.admitted.sum()),
                 outside=outside,
             )
         )
@@ -333,7 +294,7 @@ def _first_come(at: BatchedFleet, law: PromptLaw, growth: Growth, exact: float, 
     """Return the row of FCFS's own imbalance, sampled, against what the other rows take for it."""
     own = int(np.random.SeedSequence([seed, 23]).generate_state(1)[0])
     sampled = mean_fcfs_imbalance(at.G, at.B, at.p, law, steps_for(at.G, at.p, _FCFS_ERROR), own, growth)
-    return mean_finding(sampled, "=", exact, regime=regime, quantity="mean imbalance of FCFS (tokens)")
+    return sampled.finding(regime, "mean imbalance of FCFS (tokens)", exact)
 
 
 _CLEAR = (

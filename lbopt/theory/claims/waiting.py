@@ -7,20 +7,16 @@ Requests that wait together: tick, frozen phases, spacing, and the pool without 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
 import numpy as np
 
-from lbopt.theory.chains.waiting_runs import (
-    Traffic,
-    over_replications,
-    quarters,
-    regime_of,
-    require_gates,
-    spread,
-    steady,
-)
+from lbopt.theory.chains.batch_means import Average
+from lbopt.theory.chains.waiting_runs import BATCHES, Traffic, spread, steady
 from lbopt.theory.claim import Claim, claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require
+from lbopt.theory.hypotheses import Asked, Asks, at_least, between, require
 from lbopt.theory.laws.waiting import (
     back_to_back_wait,
     bounded_wait,
@@ -37,24 +33,87 @@ from lbopt.theory.laws.waiting import (
     tick_wait,
     uniform_variance,
 )
+from lbopt.theory.regime import Regime, measured_in
 
 INSTANCES = (1, 2, 4, 8, 10, 16, 32)
 LOADS = (0.05, 0.5, 2.0, 8.0)
 GRID = [{"N": N, "load": load} for N in INSTANCES for load in LOADS]
 
 
-def _single_server(*, load: float = 0.8, requests: int = 1_000_000, seed: int) -> list[Finding]:
-    name = "waiting-single-server"
-    require_gates(name, 1, load, requests)
-    require(name, load < 0.99, "a load below 0.99: one request a pass", f"load is {load}")
-    wait = Traffic.poisson(1, load, requests, seed).waits("random", capacity=1)
-    found = steady(wait)
-    return [found.finding(f"rho={load:g}", "mean wait, passes", single_server_wait(load), note=spread(wait))]
+@dataclass(frozen=True, kw_only=True)
+class Gates(Regime):
+    """Gated instances that meet Poisson arrivals.
+
+    Parameters
+    ----------
+    N
+        Number of instances.
+    load
+        Requests per instance and pass.
+    requests
+        Requests of a run.
+    capacity
+        Most requests of a pass; 0 for no limit.
+    replications
+        Number of runs.
+    """
+
+    N: int = 10
+    load: float = 2.0
+    requests: int = 200_000
+    capacity: int = 0
+    replications: int = 2
+    asks: ClassVar[Asks] = {
+        "N": between(1, 1024, "1 to 1024 instances"),
+        "load": between(0.001, 1000, "a load of 0.001 to 1000 requests per instance and pass"),
+        "requests": between(40 * BATCHES, 20_000_000, f"runs of {40 * BATCHES} to 20000000 requests"),
+        "capacity": at_least(0, "a capacity of at least 1 request a pass, or 0 for no limit"),
+        "replications": between(1, 10_000, "1 to 10000 replications"),
+    }
+
+    def require(self, claim: str) -> None:
+        """Refuse passes that cannot hold all who come: there is no steady state."""
+        super().require(claim)
+        self.require_room(claim)
+
+    def require_room(self, claim: str) -> None:
+        """Refuse a capacity that is none, or no more than the load."""
+        room = "passes that can hold all who come: a load below the capacity"
+        fits = self.capacity == 0 or self.load < self.capacity
+        require(claim, fits, room, f"load is {self.load} and capacity is {self.capacity}")
+
+    def traffic(self, seed: int, replication: int = 0) -> Traffic:
+        """Return what every interface meets."""
+        return Traffic.poisson(self.N, self.load, self.requests, seed, replication)
+
+    def __str__(self) -> str:
+        """Return the gates in the words of the report."""
+        return f"N={self.N}, load={self.load:.4g}" + (f", c={self.capacity}" if self.capacity else "")
 
 
-def _immediate(*, N: int = 10, load: float = 2.0, requests: int = 200_000, seed: int) -> list[Finding]:
-    require_gates("waiting-immediate", N, load, requests)
-    traffic, regime = Traffic.poisson(N, load, requests, seed), regime_of(N, load)
+#: Passes without limit, looked at in one run.
+OPEN = ("capacity", "replications")
+_ONE_RUN = ("replications",)
+
+
+@measured_in(
+    "waiting-single-server",
+    Gates,
+    without=("N", *OPEN),
+    asks={"load": (Asked(lambda load: load < 0.99, "a load below 0.99: one request a pass"),)},
+    N=1,
+    load=0.8,
+    requests=1_000_000,
+)
+def _single_server(at: Gates, seed: int) -> list[Finding]:
+    wait = at.traffic(seed).waits("random", capacity=1)
+    mean = single_server_wait(at.load)
+    return [steady(wait).finding(f"rho={at.load:g}", "mean wait, passes", mean, note=spread(wait))]
+
+
+@measured_in("waiting-immediate", Gates, without=OPEN)
+def _immediate(at: Gates, seed: int) -> list[Finding]:
+    traffic, regime, load = at.traffic(seed), str(at), at.load
     wait, clocked = traffic.waits("random"), traffic.waits("random-back-to-back")
     mean, clocked_mean = immediate_wait(load), back_to_back_wait()
     return [
@@ -66,63 +125,84 @@ def _immediate(*, N: int = 10, load: float = 2.0, requests: int = 200_000, seed:
     ]
 
 
-def _bounded(
-    *, N: int = 10, load: float = 3.2, capacity: int = 4, requests: int = 1_000_000, seed: int
-) -> list[Finding]:
-    name = "waiting-bounded-passes"
-    require_gates(name, N, load, requests, capacity)
-    require(name, 1 <= capacity <= 64, "a capacity of 1 to 64 requests a pass", f"capacity is {capacity}")
-    require(name, load <= 0.98 * capacity, "a load of at most 0.98 of the capacity", f"load is {load}")
-    traffic, regime = Traffic.poisson(N, load, requests, seed), regime_of(N, load, capacity)
+@measured_in(
+    "waiting-bounded-passes",
+    Gates,
+    without=_ONE_RUN,
+    asks={"capacity": between(1, 64, "a capacity of 1 to 64 requests a pass")},
+    load=3.2,
+    requests=1_000_000,
+    capacity=4,
+)
+def _bounded(at: Gates, seed: int) -> list[Finding]:
+    load, capacity, traffic, regime = at.load, at.capacity, at.traffic(seed), str(at)
+    most = "a load of at most 0.98 of the capacity"
+    require("waiting-bounded-passes", load <= 0.98 * capacity, most, f"load is {load}")
     bound, spaced = traffic.waits("random", capacity), traffic.waits("spacing", capacity)
     exact = bounded_wait(load, capacity)
     return [
         steady(bound).finding(regime, "mean wait, random split, passes", exact, note=spread(bound)),
-        steady(spaced).finding(regime, "mean wait, spacing, passes", exact / N, note=spread(spaced)),
+        steady(spaced).finding(regime, "mean wait, spacing, passes", exact / at.N, note=spread(spaced)),
     ]
 
 
-def _many_servers(*, N: int = 10, load: float = 0.8, requests: int = 400_000, seed: int) -> list[Finding]:
-    name = "waiting-many-servers"
-    require_gates(name, N, load, requests)
-    require(name, load <= 0.98, "a load of at most 0.98: one request a pass", f"load is {load}")
-    require(name, N <= 64, "at most 64 instances", f"N is {N}")
-    exact = many_servers_wait(N, load)
-    require(name, exact > 1e-4, "a load at which requests wait more than 0.0001 passes", f"they wait {exact:.2g}")
-    wait = Traffic.poisson(N, load, requests, seed).waits("pool", capacity=1)
-    found, regime = steady(wait), regime_of(N, load, 1)
+def _require_wait(claim: str, exact: float) -> float:
+    require(claim, exact > 1e-4, "a load at which requests wait more than 0.0001 passes", f"they wait {exact:.2g}")
+    return exact
+
+
+@measured_in(
+    "waiting-many-servers",
+    Gates,
+    without=OPEN,
+    asks={
+        "load": between(0, 0.98, "a load of at most 0.98: one request a pass"),
+        "N": between(1, 64, "at most 64 instances"),
+    },
+    load=0.8,
+    requests=400_000,
+)
+def _many_servers(at: Gates, seed: int) -> list[Finding]:
+    exact = _require_wait("waiting-many-servers", many_servers_wait(at.N, at.load))
+    wait = at.traffic(seed).waits("pool", capacity=1)
+    found, regime = steady(wait), str(replace(at, capacity=1))
     return [
         found.finding(regime, "mean wait, passes", exact, note=spread(wait)),
-        found.finding(regime, "mean wait against N queues of their own", single_server_wait(load), "<="),
+        found.finding(regime, "mean wait against N queues of their own", single_server_wait(at.load), "<="),
     ]
 
 
-def _round_robin(*, N: int = 10, load: float = 2.0, requests: int = 200_000, seed: int) -> list[Finding]:
-    name = "waiting-round-robin"
-    require_gates(name, N, load, requests)
-    require(name, N <= 256, "at most 256 instances, the states of its chain", f"N is {N}")
-    require(name, load <= 50, "a load of at most 50", f"load is {load}")
-    exact = round_robin_wait(N, load)
-    require(name, exact > 1e-4, "a load at which requests wait more than 0.0001 passes", f"they wait {exact:.2g}")
-    wait = Traffic.poisson(N, load, requests, seed).waits("round-robin")
-    return [steady(wait).finding(regime_of(N, load), "mean wait, passes", exact, note=spread(wait))]
+@measured_in(
+    "waiting-round-robin",
+    Gates,
+    without=OPEN,
+    asks={
+        "N": between(1, 256, "at most 256 instances, the states of its chain"),
+        "load": between(0, 50, "a load of at most 50"),
+    },
+)
+def _round_robin(at: Gates, seed: int) -> list[Finding]:
+    exact = _require_wait("waiting-round-robin", round_robin_wait(at.N, at.load))
+    wait = at.traffic(seed).waits("round-robin")
+    return [steady(wait).finding(str(at), "mean wait, passes", exact, note=spread(wait))]
 
 
-def _no_worse_than_random(name: str, rule: str, N: int, load: float, requests: int, seed: int) -> list[Finding]:
-    require_gates(name, N, load, requests)
-    traffic = Traffic.poisson(N, load, requests, seed)
+def _no_worse_than_random(rule: str, at: Gates, seed: int) -> list[Finding]:
+    traffic = at.traffic(seed)
     ruled, split = traffic.waits(rule), traffic.waits("random")
     note = f"{rule}: {spread(ruled)}; random split: {spread(split)}"
     quantity = f"mean wait, {rule} less random split, passes"
-    return [steady(ruled - split).finding(regime_of(N, load), quantity, 0.0, "<=", note=note)]
+    return [steady(ruled - split).finding(str(at), quantity, 0.0, "<=", note=note)]
 
 
-def _round_robin_order(*, N: int = 10, load: float = 2.0, requests: int = 200_000, seed: int) -> list[Finding]:
-    return _no_worse_than_random("waiting-round-robin-no-worse", "round-robin", N, load, requests, seed)
+@measured_in("waiting-round-robin-no-worse", Gates, without=OPEN)
+def _round_robin_order(at: Gates, seed: int) -> list[Finding]:
+    return _no_worse_than_random("round-robin", at, seed)
 
 
-def _jsq_order(*, N: int = 10, load: float = 8.0, requests: int = 100_000, seed: int) -> list[Finding]:
-    return _no_worse_than_random("waiting-jsq-no-worse", "jsq", N, load, requests, seed)
+@measured_in("waiting-jsq-no-worse", Gates, without=OPEN, load=8.0, requests=100_000)
+def _jsq_order(at: Gates, seed: int) -> list[Finding]:
+    return _no_worse_than_random("jsq", at, seed)
 
 
 _BOUND: tuple[Claim, ...] = (
@@ -177,110 +257,133 @@ _BOUND: tuple[Claim, ...] = (
 )
 
 
-def _lattice(*, N: int = 10, load: float = 2.0, requests: int = 200_000, seed: int) -> list[Finding]:
-    require_gates("waiting-lattice", N, load, requests)
-    wait, regime = Traffic.poisson(N, load, requests, seed).waits("tick"), regime_of(N, load)
-    mean = tick_wait(N)
+@measured_in("waiting-lattice", Gates, without=OPEN)
+def _lattice(at: Gates, seed: int) -> list[Finding]:
+    wait, mean = at.traffic(seed).waits("tick"), tick_wait(at.N)
     return [
-        steady(wait).finding(regime, "mean wait, passes", mean, note=spread(wait)),
-        steady((wait - mean) ** 2).finding(regime, "variance, passes^2", uniform_variance(1 / N)),
+        steady(wait).finding(str(at), "mean wait, passes", mean, note=spread(wait)),
+        steady((wait - mean) ** 2).finding(str(at), "variance, passes^2", uniform_variance(1 / at.N)),
     ]
 
 
-def _frozen_pool(
-    *, N: int = 10, load: float = 2.0, requests: int = 2_000, replications: int = 400, seed: int
-) -> list[Finding]:
-    require_gates("waiting-frozen-pool", N, load, requests, replications=replications)
-    mean, regime = frozen_pool_wait(N), regime_of(N, load)
-    runs = np.empty((replications, 3))
-    for replication in range(replications):
-        traffic = Traffic.poisson(N, load, requests, seed, replication)
+_SEVERAL = at_least(2, "at least 2 replications")
+
+
+@measured_in(
+    "waiting-frozen-pool",
+    Gates,
+    without=("capacity",),
+    asks={"replications": _SEVERAL},
+    requests=2_000,
+    replications=400,
+)
+def _frozen_pool(at: Gates, seed: int) -> list[Finding]:
+    N, mean, regime = at.N, frozen_pool_wait(at.N), str(at)
+    runs = np.empty((at.replications, 3))
+    for replication in range(at.replications):
+        traffic = at.traffic(seed, replication)
         wait, even = traffic.waits("frozen-pool"), traffic.waits("tick")
         runs[replication] = wait.mean(), ((wait - mean) ** 2).mean(), even.mean()
-    trials = replications * requests
-    worth = 2 * N / (N + 1)
+    trials, worth = at.replications * at.requests, 2 * N / (N + 1)
     return [
-        over_replications(runs[:, 0], trials).finding(regime, "mean wait, passes", mean),
-        over_replications(runs[:, 1], trials).finding(regime, "variance, passes^2", frozen_pool_variance(N)),
-        over_replications(runs[:, 0] - worth * runs[:, 2], trials).finding(
+        Average.of(runs[:, 0], trials).finding(regime, "mean wait, passes", mean),
+        Average.of(runs[:, 1], trials).finding(regime, "variance, passes^2", frozen_pool_variance(N)),
+        Average.of(runs[:, 0] - worth * runs[:, 2], trials).finding(
             regime, "mean wait less 2N / (N + 1) times that of even phases, passes", 0.0
         ),
     ]
 
 
-def _spacing(*, N: int = 10, load: float = 2.0, requests: int = 200_000, seed: int) -> list[Finding]:
-    require_gates("waiting-spacing", N, load, requests)
-    traffic, regime = Traffic.poisson(N, load, requests, seed), regime_of(N, load)
+@measured_in("waiting-spacing", Gates, without=OPEN)
+def _spacing(at: Gates, seed: int) -> list[Finding]:
+    N, traffic, regime = at.N, at.traffic(seed), str(at)
     wait, bound = traffic.waits("spacing"), traffic.waits("random")
-    mean = spacing_wait(N, load)
+    mean = spacing_wait(N, at.load)
     return [
         steady(wait).finding(regime, "mean wait, passes", mean, note=spread(wait)),
-        steady((wait - mean) ** 2).finding(regime, "variance, passes^2", spacing_variance(N, load)),
+        steady((wait - mean) ** 2).finding(regime, "variance, passes^2", spacing_variance(N, at.load)),
         steady(bound - N * wait).finding(regime, "wait of random split less N times that of spacing, passes", 0.0),
     ]
 
 
-def _unspaced_pool(
-    *,
-    N: int = 10,
-    load: float = 8.0,
-    requests: int = 400_000,
-    replications: int = 20,
-    close: float = 0.25,
-    seed: int,
-) -> list[Finding]:
-    name = "waiting-unspaced-pool"
-    require_gates(name, N, load, requests, replications=replications)
-    require(name, N >= 2, "a pool of at least 2 instances", f"N is {N}")
-    require(name, 2 <= load <= 10, "busy instances that still fall idle: a load from 2 to 10", f"load is {load}")
-    require(name, close > 0, "a share above 0 by which the wait may exceed T/(2N)", f"close is {close}")
-    found = quarters(N, load, 0, requests, replications, seed)
-    regime, trials = regime_of(N, load), replications * requests // 4
+@dataclass(frozen=True, kw_only=True)
+class BusyGates(Gates):
+    """Busy instances that still fall idle.
+
+    Parameters
+    ----------
+    close
+        Share by which the wait may exceed T/(2N).
+    """
+
+    load: float = 8.0
+    requests: int = 400_000
+    replications: int = 20
+    close: float = 0.25
+    asks: ClassVar[Asks] = {
+        "N": at_least(2, "a pool of at least 2 instances"),
+        "replications": _SEVERAL,
+        "load": between(2, 10, "busy instances that still fall idle: a load from 2 to 10"),
+        "close": (Asked(lambda close: close > 0, "a share above 0 by which the wait may exceed T/(2N)"),),
+    }
+
+
+@measured_in("waiting-unspaced-pool", BusyGates, without=("capacity",))
+def _unspaced_pool(at: BusyGates, seed: int) -> list[Finding]:
+    regime, trials = str(at), at.replications * at.requests // 4
+    found = np.empty((at.replications, 4))  # the mean wait in each quarter of each run
+    for replication in range(at.replications):
+        wait = at.traffic(seed, replication).waits("pool")
+        found[replication] = wait[: at.requests // 4 * 4].reshape(4, -1).mean(axis=1)
     course = "by quarter: " + " ".join(f"{mean:.4f}" for mean in found.mean(axis=0))
-    last = over_replications(found[:, 3], trials)
+    last = Average.of(found[:, 3], trials)
     return [
-        over_replications(found[:, 3] - found[:, 0], trials).finding(
+        Average.of(found[:, 3] - found[:, 0], trials).finding(
             regime, "mean wait, last quarter less first, passes", 0.0, "<=", note=course
         ),
-        last.finding(regime, "mean wait in the last quarter against frozen phases", frozen_pool_wait(N), "<="),
-        last.finding(regime, f"the same against {1 + close:g} T/(2N)", (1 + close) * tick_wait(N), "<="),
-        last.finding(regime, "the same against spacing", spacing_wait(N, load), ">="),
+        last.finding(regime, "mean wait in the last quarter against frozen phases", frozen_pool_wait(at.N), "<="),
+        last.finding(regime, f"the same against {1 + at.close:g} T/(2N)", (1 + at.close) * tick_wait(at.N), "<="),
+        last.finding(regime, "the same against spacing", spacing_wait(at.N, at.load), ">="),
     ]
 
 
-def _saturated_pool(
-    *, N: int = 10, load: float = 6.0, capacity: int = 4, requests: int = 20_000, seed: int
-) -> list[Finding]:
-    name = "waiting-saturated-pool"
-    require_gates(name, N, load, requests)
-    require(name, 1 <= capacity < load, "more requests than passes can hold", f"load is {load}, capacity {capacity}")
-    traffic = Traffic.poisson(N, load, requests, seed)
+@dataclass(frozen=True, kw_only=True)
+class FullGates(Gates):
+    """Passes that cannot hold all who come."""
+
+    load: float = 6.0
+    requests: int = 20_000
+    capacity: int = 4
+
+    def require_room(self, claim: str) -> None:
+        """Refuse passes that can hold all."""
+        shown = f"load is {self.load}, capacity {self.capacity}"
+        require(claim, 1 <= self.capacity < self.load, "more requests than passes can hold", shown)
+
+
+@measured_in("waiting-saturated-pool", FullGates, without=_ONE_RUN)
+def _saturated_pool(at: FullGates, seed: int) -> list[Finding]:
+    traffic, half = at.traffic(seed), at.requests // 2
     # Phases in whole 2^-20 add up without rounding; half of the requests are there when the first instance is free.
-    phases = np.sort(np.random.default_rng([seed, 3]).choice(1 << 20, N, replace=False)) / (1 << 20)
-    arrival = np.concatenate([np.zeros(requests // 2), traffic.arrival[: requests // 2]])
-    starts = arrival + Traffic(arrival, traffic.uniforms, phases).waits("pool", capacity)
-    full = starts[: requests // 2]  # no instance idles while these are served
-    off = ~np.isin(full % 1.0, phases)
-    return [
-        Finding(
-            regime=regime_of(N, load, capacity),
-            quantity="starts away from the phase of their instance",
-            kind="exact",
-            relation="<=",
-            measured=float(off.mean()),
-            predicted=0.0,
-            trials=full.size,
-            violations=int(off.sum()),
-        )
-    ]
+    phases = np.sort(np.random.default_rng([seed, 3]).choice(1 << 20, at.N, replace=False)) / (1 << 20)
+    arrival = np.concatenate([np.zeros(half), traffic.arrival[:half]])
+    starts = arrival + Traffic(arrival, traffic.uniforms, phases).waits("pool", at.capacity)
+    off = ~np.isin(starts[:half] % 1.0, phases)  # no instance idles while these are served
+    return [Finding.exact(str(at), "starts away from the phase of their instance", off, measured=float(off.mean()))]
 
 
-def _light_pool(*, N: int = 10, load: float = 0.5, requests: int = 200_000, seed: int) -> list[Finding]:
-    name = "waiting-pool-light-load"
-    require_gates(name, N, load, requests)
-    require(name, N >= 4, "a pool of at least 4 instances", f"N is {N}")
-    require(name, load <= 0.5, "light load: at most 0.5", f"load is {load}")
-    traffic, regime = Traffic.poisson(N, load, requests, seed), regime_of(N, load)
+@measured_in(
+    "waiting-pool-light-load",
+    Gates,
+    without=OPEN,
+    asks={
+        "N": at_least(4, "a pool of at least 4 instances"),
+        "load": between(0, 0.5, "light load: at most 0.5"),
+    },
+    load=0.5,
+)
+def _light_pool(at: Gates, seed: int) -> list[Finding]:
+    traffic, regime = at.traffic(seed), str(at)
     pool, bypass, spaced = (traffic.waits(each) for each in ("pool", "idle-bypass", "spacing"))
     note = f"means: pool {pool.mean():.2g}, idle bypass {bypass.mean():.2g}, spacing {spaced.mean():.2g}"
     return [

@@ -10,31 +10,24 @@ length that the table states, and the rounding of the printed number.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from lbopt.theory.chains.waiting_runs import (
-    INTERFACES,
-    Average,
-    Floats,
-    Traffic,
-    over_replications,
-    regime_of,
-    require_gates,
-    spread,
-    steady,
-)
+from lbopt.theory.chains.batch_means import Average
+from lbopt.theory.chains.waiting_runs import BOUND, INTERFACES, Floats, spread, steady
 from lbopt.theory.claim import Claim, claim
-from lbopt.theory.claims.waiting import GRID, INSTANCES
+from lbopt.theory.claims.waiting import GRID, INSTANCES, OPEN, Gates
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require
+from lbopt.theory.hypotheses import Asked, Asks, at_least, between, one_of, require
 from lbopt.theory.laws.waiting import back_to_back_wait, break_even_load, immediate_wait, tick_wait
+from lbopt.theory.regime import measured_in
 
 
-def _published(*, N: int = 10, load: float = 8.0, requests: int = 200_000, seed: int) -> list[Finding]:
-    require_gates("waiting-published", N, load, requests)
-    traffic, regime = Traffic.poisson(N, load, requests, seed), regime_of(N, load)
+@measured_in("waiting-published", Gates, without=OPEN, load=8.0)
+def _published(at: Gates, seed: int) -> list[Finding]:
+    N, traffic, regime = at.N, at.traffic(seed), str(at)
     bound, tick = traffic.waits("random-back-to-back"), traffic.waits("tick")
     return [
         steady(bound).finding(regime, "mean wait, immediate, passes", back_to_back_wait(), note=spread(bound)),
@@ -43,64 +36,84 @@ def _published(*, N: int = 10, load: float = 8.0, requests: int = 200_000, seed:
     ]
 
 
-def _any_load(*, N: int = 10, load: float = 0.5, requests: int = 200_000, seed: int) -> list[Finding]:
-    name = "waiting-published-any-load"
-    require_gates(name, N, load, requests)
-    traffic, regime = Traffic.poisson(N, load, requests, seed), regime_of(N, load)
+@measured_in("waiting-published-any-load", Gates, without=OPEN, load=0.5)
+def _any_load(at: Gates, seed: int) -> list[Finding]:
+    traffic, regime = at.traffic(seed), str(at)
     bound, spaced = traffic.waits("random"), traffic.waits("spacing")
     return [
         steady(bound).finding(regime, "mean wait, immediate, passes", back_to_back_wait(), note=spread(bound)),
-        steady(spaced).finding(regime, "mean wait, spacing, passes", tick_wait(N), note=spread(spaced)),
+        steady(spaced).finding(regime, "mean wait, spacing, passes", tick_wait(at.N), note=spread(spaced)),
     ]
 
 
-def _never_worse(*, N: int = 10, load: float = 0.05, requests: int = 200_000, seed: int) -> list[Finding]:
-    require_gates("waiting-tick-never-worse", N, load, requests)
-    traffic, regime = Traffic.poisson(N, load, requests, seed), regime_of(N, load)
+@measured_in("waiting-tick-never-worse", Gates, without=OPEN, load=0.05)
+def _never_worse(at: Gates, seed: int) -> list[Finding]:
+    traffic = at.traffic(seed)
     tick, bound = traffic.waits("tick"), traffic.waits("random")
     note = f"means: tick {tick.mean():.3g}, immediate {bound.mean():.3g}"
-    return [steady(tick - bound).finding(regime, "wait, tick less immediate, passes", 0.0, "<=", note=note)]
+    return [steady(tick - bound).finding(str(at), "wait, tick less immediate, passes", 0.0, "<=", note=note)]
 
 
-def _light_load(*, N: int = 10, share: float = 1.0, requests: int = 400_000, seed: int) -> list[Finding]:
-    name = "waiting-tick-light-load"
-    require(name, N >= 2, "at least 2 instances: with one the tick is worse at every load", f"N is {N}")
-    require(name, 0 < share <= 20, "a load of 0 to 20 times the break-even load", f"share is {share}")
-    load = share * break_even_load(N)
-    require_gates(name, N, load, requests)
-    traffic = Traffic.poisson(N, load, requests, seed)
+@dataclass(frozen=True, kw_only=True)
+class LightGates(Gates):
+    """A load near the one at which the tick and immediate passes break even.
+
+    Parameters
+    ----------
+    share
+        Load over the break-even load.
+    """
+
+    share: float = 1.0
+    requests: int = 400_000
+    asks: ClassVar[Asks] = {
+        "N": at_least(2, "at least 2 instances: with one the tick is worse at every load"),
+        "share": (Asked(lambda share: 0 < share <= 20, "a load of 0 to 20 times the break-even load"),),
+    }
+
+
+@measured_in("waiting-tick-light-load", LightGates, without=("load", *OPEN))
+def _light_load(at: LightGates, seed: int) -> list[Finding]:
+    share, there = at.share, replace(at, load=at.share * break_even_load(at.N))
+    there.require("waiting-tick-light-load")
+    traffic = there.traffic(seed)
     lost = steady(traffic.waits("tick") - traffic.waits("random"))
-    regime = f"{regime_of(N, load)}, {share:g} of break-even"
+    regime = f"{there}, {share:g} of break-even"
     relation = "=" if share == 1 else ">=" if share < 1 else "<="
-    exact = tick_wait(N) - immediate_wait(load)
     return [
         lost.finding(regime, "wait, tick less immediate, passes", 0.0, relation),
-        lost.finding(regime, "the same against the closed forms", exact),
+        lost.finding(regime, "the same against the closed forms", tick_wait(at.N) - immediate_wait(there.load)),
     ]
 
 
-def _gain(
-    *,
-    N: int = 10,
-    load: float = 3.8,
-    capacity: int = 4,
-    rule: str = "round-robin",
-    requests: int = 1_000_000,
-    seed: int,
-) -> list[Finding]:
-    name = "waiting-published-gain"
-    require_gates(name, N, load, requests, capacity)
-    rules = ("random", "round-robin", "jsq")
-    require(name, rule in rules, f"an immediate rule out of {', '.join(rules)}", f"rule is {rule}")
-    traffic, regime = Traffic.poisson(N, load, requests, seed), regime_of(N, load, capacity)
-    bound, spaced, pool = (traffic.waits(each, capacity) for each in (rule, "spacing", "pool"))
+@dataclass(frozen=True, kw_only=True)
+class RuledGates(Gates):
+    """Instances to which an immediate rule binds requests.
+
+    Parameters
+    ----------
+    rule
+        "random", "round-robin" or "jsq".
+    """
+
+    load: float = 3.8
+    requests: int = 1_000_000
+    capacity: int = 4
+    rule: str = "round-robin"
+    asks: ClassVar[Asks] = {"rule": one_of(tuple(BOUND), "an immediate rule out of")}
+
+
+@measured_in("waiting-published-gain", RuledGates, without=("replications",))
+def _gain(at: RuledGates, seed: int) -> list[Finding]:
+    traffic, rule = at.traffic(seed), at.rule
+    bound, spaced, pool = (traffic.waits(each, at.capacity) for each in (rule, "spacing", "pool"))
     bound_mean, spaced_mean, pool_mean = (steady(each).mean for each in (bound, spaced, pool))
     note = (
         f"means: {rule} {bound_mean:.3g}, spacing {spaced_mean:.3g}, pool {pool_mean:.3g}: "
         f"gain {bound_mean / spaced_mean:.3g}x over {rule}, {pool_mean / spaced_mean:.3g}x over the pool"
     )
     quantity = f"{rule} less N times spacing, passes"
-    return [steady(bound - N * spaced).finding(regime, quantity, 0.0, ">=", note=note)]
+    return [steady(bound - at.N * spaced).finding(str(at), quantity, 0.0, ">=", note=note)]
 
 
 _PUBLISHED: tuple[Claim, ...] = (
@@ -146,44 +159,57 @@ _PUBLISHED: tuple[Claim, ...] = (
 PARTS = ("steady", "all", "first quarter", "second quarter", "third quarter", "last quarter")
 
 
-def _reference(
-    *,
-    interface: str = "random",
-    N: int = 10,
-    load: float = 0.5,
-    capacity: int = 0,
-    part: str = "steady",
-    requests: int = 200_000,
-    replications: int = 1,
-    printed: float = 0.2263,
-    digits: int = 4,
-    seed: int,
-) -> list[Finding]:
-    name = "waiting-reference-values"
-    require_gates(name, N, load, requests, capacity, replications=max(2, replications))
-    require(name, interface in INTERFACES, f"an interface out of {', '.join(INTERFACES)}", f"interface is {interface}")
-    require(name, part in PARTS, f"a part of the run out of {', '.join(PARTS)}", f"part is {part}")
-    long_run = replications == 1
-    require(name, not long_run or part == "steady", "several runs for the part named", f"part is {part}, one run")
-    require(name, replications >= 1, "at least one run", f"replications is {replications}")
-    require(name, 0 <= digits <= 9, "0 to 9 printed digits", f"digits is {digits}")
-    require(name, 0 <= printed < 1e6, "a printed mean of 0 to 1000000 passes", f"printed is {printed}")
-    first = Traffic.poisson(N, load, requests, seed)
-    wait = first.waits(interface, capacity)
-    if long_run:
+@dataclass(frozen=True, kw_only=True)
+class PrintedGates(Gates):
+    """An interface whose mean wait was printed.
+
+    Parameters
+    ----------
+    interface
+        One of `INTERFACES`.
+    part
+        One of `PARTS`.
+    printed
+        The mean wait, passes.
+    digits
+        Its digits after the point.
+    """
+
+    load: float = 0.5
+    interface: str = "random"
+    part: str = "steady"
+    replications: int = 1
+    printed: float = 0.2263
+    digits: int = 4
+    asks: ClassVar[Asks] = {
+        "interface": one_of(INTERFACES, "an interface out of"),
+        "part": one_of(PARTS, "a part of the run out of"),
+        "digits": between(0, 9, "0 to 9 printed digits"),
+        "printed": (Asked(lambda mean: 0 <= mean < 1e6, "a printed mean of 0 to 1000000 passes"),),
+    }
+
+    def require(self, claim: str) -> None:
+        """Refuse parts of a single run."""
+        super().require(claim)
+        several = self.replications > 1 or self.part == "steady"
+        require(claim, several, "several runs for the part named", f"part is {self.part}, one run")
+
+
+@measured_in("waiting-reference-values", PrintedGates)
+def _reference(at: PrintedGates, seed: int) -> list[Finding]:
+    first, part = at.traffic(seed), at.part
+    wait = first.waits(at.interface, at.capacity)
+    if at.replications == 1:
         found = steady(wait)
         theirs = found.error
     else:
-        runs = (Traffic.poisson(N, load, requests, seed, each) for each in range(replications))
-        found = over_replications(
-            [float(_of(part, run.waits(interface, capacity)).mean()) for run in runs], requests * replications
-        )
-        theirs = found.error * replications**0.5
-    rounding = 10.0**-digits / 12**0.5
-    joint = Average(found.mean, float(np.hypot(np.hypot(found.error, theirs), rounding)), found.dof, found.trials)
-    regime = f"{interface}, {regime_of(N, load, capacity)}"
-    note = f"own error {found.error:.2g}; {spread(wait)}; {first.account(interface, capacity)}"
-    return [joint.finding(regime, f"mean wait, {part}, passes", printed, note=note)]
+        runs = (at.traffic(seed, each).waits(at.interface, at.capacity) for each in range(at.replications))
+        found = Average.of([float(_of(part, run).mean()) for run in runs], at.requests * at.replications)
+        theirs = found.error * at.replications**0.5
+    rounding = 10.0**-at.digits / 12**0.5
+    joint = replace(found, error=float(np.hypot(np.hypot(found.error, theirs), rounding)))
+    note = f"own error {found.error:.2g}; {spread(wait)}; {first.account(at.interface, at.capacity)}"
+    return [joint.finding(f"{at.interface}, {at}", f"mean wait, {part}, passes", at.printed, note=note)]
 
 
 def _of(part: str, run: Floats) -> Floats:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.theory.finding import Finding
+from lbopt.theory.hypotheses import MOST, Asks, at_least, between, require
+from lbopt.theory.regime import Regime
 from lbopt.theory.steps.small_step import SmallStep
 
 IntArray = NDArray[np.int64]
@@ -20,7 +23,7 @@ MOST_PLACEMENTS = 3_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepShape:
+class StepShape(Regime):
     """What steps are drawn with.
 
     Parameters
@@ -42,6 +45,19 @@ class StepShape:
     s_max: int = 5
     classes: int = 2
     spread: int = 12
+    asks: ClassVar[Asks] = {
+        "c_max": at_least(1, "a free slot somewhere"),
+        "spread": between(0, MOST, f"loads that differ by 0 to {MOST:,} tokens"),
+    }
+
+    def require_listed(self, claim: str, most: int) -> None:
+        """Refuse a pool of no such sizes, and more than `most` placements, which are listed."""
+        G, c, s_max, classes = self.G, self.c_max, self.s_max, self.classes
+        shown = f"classes is {classes} and s_max is {s_max}"
+        require(claim, 2 <= classes <= s_max, "a pool of 2 to s_max sizes", shown)
+        few = f"steps of at most {most:,} placements here (they are listed)"
+        found = f"G = {G} workers with {c} free slots and {classes} sizes give {self.placements:,}"
+        require(claim, self.placements <= most, few, found)
 
     @property
     def placements(self) -> int:
@@ -133,26 +149,13 @@ def second_opinion(regime: str, steps: list[SmallStep]) -> Finding:
     """Return whether the optimum by exhaustion is the one of lbopt's search, which shares no code with it."""
     from lbopt.solvers import solve
 
-    differ = undecided = 0
-    largest = 0
-    for step in steps:
-        answer = solve(step.problem(), "search")
-        if answer.status != "optimal":
-            undecided += 1
-            continue
-        excess = abs(int(answer.objective or 0) - step.optima[0])
-        largest, differ = max(largest, excess), differ + (excess > 0)
-    return Finding(
-        regime=regime,
-        quantity="least imbalance by exhaustion against `lbopt solve`, largest difference (tokens)",
-        kind="exact",
-        relation="=",
-        measured=largest,
-        predicted=0,
-        trials=len(steps),
-        violations=differ,
-        undecided=undecided,
-    )
+    answers = [(step, solve(step.problem(), "search")) for step in steps]
+    excess = [
+        abs(int(answer.objective or 0) - step.optima[0]) for step, answer in answers if answer.status == "optimal"
+    ]
+    undecided = len(steps) - len(excess)
+    quantity = "least imbalance by exhaustion against `lbopt solve`, largest difference (tokens)"
+    return Finding.exact(regime, quantity, excess, relation="=", trials=len(steps), undecided=undecided)
 
 
 def _slots(rng: np.random.Generator, G: int, c_max: int, c_min: int = 0) -> IntArray:

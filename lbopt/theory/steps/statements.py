@@ -1,7 +1,7 @@
 """Statements about the optima of a step, each held against all of them, and the cases of the printed Lemma 2.
 
 A statement says which placements it is about and by how much one is beyond it. Steps are drawn, all optima of each are
-listed, and a step that denies the statement is made as small as it can be.
+listed, and the first step that denies the statement is shown.
 
 What the argument of the printed Lemma 2 of BF-IO uses is one case an assertion. Its steps have the same number c >= 1
 of free slots on every worker (so that E_k holds whatever its delta) and a pool that meets Definition 1; s is the
@@ -12,23 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.theory.finding import Finding
-from lbopt.theory.steps.small_step import Placement, SmallStep, counterexample, gaps, shrink
+from lbopt.theory.steps.small_step import Placement, SmallStep, gaps
 
 Excess = NDArray[np.int64]
 
 
-def _every_step(step: SmallStep) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a lemma says of placements of a step.
+    """What a lemma says of placements of a step that meets its hypotheses.
 
     Parameters
     ----------
@@ -38,8 +35,6 @@ class Statement:
         The placements that it is said of, int64 (n, G, m).
     excess
         (n,): above 0 where it is denied; for gaps, by how many tokens.
-    meets
-        Whether a step meets the hypotheses; asked of those to which one is shrunk.
     stored
         Steps in which it is denied.
     """
@@ -47,21 +42,10 @@ class Statement:
     quantity: str
     among: Callable[[SmallStep], Placement]
     excess: Callable[[SmallStep, Placement], Excess]
-    meets: Callable[[SmallStep], bool] = _every_step
     stored: tuple[SmallStep, ...] = ()
 
-    def denied(self, step: SmallStep) -> Placement | None:
-        """Return the placement farthest beyond it, or None; a step outside the hypotheses denies nothing."""
-        if not self.meets(step):
-            return None
-        among = self.among(step)
-        excess = self.excess(step, among)
-        return np.asarray(among[int(np.argmax(excess))]) if excess.max() > 0 else None
 
-
-def held_against(
-    statement: Statement, regime: str, steps: Iterable[SmallStep], *, first: bool = False, smaller: bool = True
-) -> Finding:
+def held_against(statement: Statement, regime: str, steps: Iterable[SmallStep], *, first: bool = False) -> Finding:
     """Return how the placements of steps lie to a statement.
 
     Parameters
@@ -72,45 +56,35 @@ def held_against(
         Steps that meet the hypotheses.
     first
         Whether the first step that denies the statement is the last to be looked at.
-    smaller
-        Whether that step is made as small as it can be.
     """
-    count = trials = violations = equal = 0
-    largest, example = -(1 << 40), None
+    found: list[Excess] = []
+    example = None
     for step in steps:
-        excess = statement.excess(step, statement.among(step))
-        count, trials, equal = count + 1, trials + excess.size, equal + int((excess == 0).sum())
-        largest, violations = max(largest, int(excess.max())), violations + int((excess > 0).sum())
-        placement = statement.denied(step) if example is None else None
-        if placement is not None:
-            found = shrink(step, statement.denied) if smaller else (step, placement)
-            example = counterexample(*found, _says(*found))
+        among = statement.among(step)
+        found.append(statement.excess(step, among))
+        if example is None and found[-1].max() > 0:
+            placement = among[int(np.argmax(found[-1]))]
+            example = counterexample(step, placement)
             if first:
-                largest, violations = int(statement.excess(found[0], found[1][None])[0]), 1
                 break
-    return Finding(
-        regime=regime,
-        quantity=statement.quantity,
-        kind="exact",
-        relation="<=",
-        measured=max(0, largest) if first else largest,
-        predicted=0,
-        trials=trials,
-        violations=violations,
-        counterexample=example,
-        note="" if first else f"all of {count:,} steps; {equal:,} meet the bound with equality",
-    )
+    excess = np.concatenate(found)
+    if first:
+        more: dict[str, Any] = {"measured": max(0, int(excess.max())), "violations": int(example is not None)}
+    else:
+        more = {"note": f"all of {len(found):,} steps; {int((excess == 0).sum()):,} meet the bound with equality"}
+    return Finding.exact(regime, statement.quantity, excess, counterexample=example, **more)
 
 
 def denied_rows(
     statement: Statement, stored: dict[str, SmallStep], regime: str, steps: Iterable[SmallStep]
 ) -> list[Finding]:
     """Return a row for each stored step, by its regime, and one for steps up to the first that denies the statement."""
-    known = [held_against(statement, name, [step], first=True, smaller=False) for name, step in stored.items()]
+    known = [held_against(statement, name, [step], first=True) for name, step in stored.items()]
     return [*known, held_against(statement, regime, steps, first=True)]
 
 
-def _says(step: SmallStep, placement: Placement) -> str:
+def counterexample(step: SmallStep, placement: Placement) -> dict[str, Any]:
+    """Return the counterexample of a finding: the step for ``lbopt solve``, the workers of its requests, a sentence."""
     loads = step.loads(placement)
     held = "; ".join(
         "+".join(str(size) for size, number in zip(step.sizes, row, strict=True) for _ in range(number))
@@ -118,10 +92,11 @@ def _says(step: SmallStep, placement: Placement) -> str:
     )
     cost = len(loads) * int(loads.max()) - int(loads.sum())
     here = "has it" if cost == step.optima[0] else f"costs {cost} and has the least maximum load {loads.max()}"
-    return (
+    says = (
         f"least imbalance {step.optima[0]}; this placement {here}: it gives {held} for loads "
         f"{', '.join(map(str, loads))}, a gap of {gaps(loads)} after {step.gap_before} (largest size {step.sizes[-1]})"
     )
+    return {"problem": step.problem().to_dict(), "assignment": step.assignment(placement), "says": says}
 
 
 def preferred(ties: str) -> Callable[[SmallStep], Placement]:
@@ -141,15 +116,11 @@ def preferred(ties: str) -> Callable[[SmallStep], Placement]:
 TIES = {"every": "an optimum", "leximax": "a leximax optimum", "squares": "an optimum of least squares"}
 
 
-def gap_within(
-    bound: Callable[[SmallStep], int], meets: Callable[[SmallStep], bool], ties: str = "every", part: str = ""
-) -> Statement:
+def gap_within(bound: Callable[[SmallStep], int], ties: str = "every", part: str = "") -> Statement:
     """Return that the gap of the optima which `ties` keeps is at most `bound`, tokens.
 
     Parameters
     ----------
-    meets
-        Whether a step meets the hypotheses.
     part
         Of the theorem, with a blank, for the report.
     """
@@ -157,7 +128,7 @@ def gap_within(
     def excess(step: SmallStep, found: Placement) -> Excess:
         return np.asarray(gaps(step.loads(found)) - bound(step))
 
-    return Statement(f"{part}gap of {TIES[ties]} over the bound (tokens)", preferred(ties), excess, meets)
+    return Statement(f"{part}gap of {TIES[ties]} over the bound (tokens)", preferred(ties), excess)
 
 
 def least_maximum(step: SmallStep) -> Placement:
@@ -210,11 +181,7 @@ _ONES_AND_TENS = SmallStep((1000, 0), (5, 5), (1, 10), (10, 10))
 def _case(
     asserts: str, among: Callable[[SmallStep], Placement], excess: Callable[..., Excess], *stored: SmallStep
 ) -> Statement:
-    return Statement(f"denied: {asserts}", among, excess, _is_even_and_overloaded, stored)
-
-
-def _is_even_and_overloaded(step: SmallStep) -> bool:
-    return len(set(step.free)) == 1 and step.free[0] > 0 and step.is_overloaded
+    return Statement(f"denied: {asserts}", among, excess, stored)
 
 
 CASES = {
