@@ -61,9 +61,66 @@ def panel_each(
     return figure
 
 
-def legend_of(figure: Figure, axes: Axes, most_columns: int) -> None:
-    """Put the legend of some axes below the whole figure."""
+def grid_of(
+    columns: Sequence[Any],
+    labels: Sequence[str],
+    height: float,
+    draw: Callable[[Axes, int, Any], None],
+    *,
+    legend: int,
+    last: str | None = None,
+    shares: Sequence[float] | None = None,
+) -> Figure:
+    """Return a figure with a column of panels for each value, and one legend below.
+
+    Parameters
+    ----------
+    labels
+        Of the vertical axes, a row each.
+    draw
+        Draws on a panel, from the number of its row and the value of its column.
+    legend
+        Most columns of the legend; 0 for none.
+    last
+        What stands in the labels that end the legend.
+    shares
+        Heights of the rows relative to each other; None makes them equal.
+    """
+    figure, panels = panels_of(len(labels), len(columns), height, shares)
+    for column, value in enumerate(columns):
+        for row, panel in enumerate(panels):
+            draw(panel[column], row, value)
+    for panel, label in zip(panels, labels, strict=True):
+        panel[0].set_ylabel(label)
+    if legend:
+        named = next((one for one in panels[0] if one.get_legend_handles_labels()[0]), panels[0][0])
+        legend_of(figure, named, legend, last)
+    return figure
+
+
+def dressed(
+    axes: Axes,
+    *,
+    title: str = "",
+    level: float | None = None,
+    ticks: tuple[Sequence[float], Sequence[str]] | None = None,
+    **settings: Any,
+) -> None:
+    """Give axes a title at the left, a level line, ticks with names, and what `Axes.set` takes."""
+    if level is not None:
+        axes.axhline(level, color=GREY, linewidth=0.8)
+    if ticks is not None:
+        axes.set_xticks(*ticks)
+    if title:
+        axes.set_title(title, fontsize=10, loc="left")
+    axes.set(**settings)
+
+
+def legend_of(figure: Figure, axes: Axes, most_columns: int, last: str | None = None) -> None:
+    """Put the legend of some axes below the whole figure; labels with `last` in them end it."""
     handles, labels = axes.get_legend_handles_labels()
+    order = sorted(range(len(labels)), key=lambda at: last is not None and last in labels[at])
+    handles, labels = [handles[at] for at in order], [labels[at] for at in order]
     columns = min(most_columns, len(labels))
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
 
@@ -151,6 +208,16 @@ def error_line(
             yerr=[half_interval(value) for _, value in known],
             **{"markersize": 4, "linewidth": 1.2, "capsize": 2, **style},
         )
+
+
+def error_bars(
+    axes: Axes, where: Sequence[float], values: Sequence[MeanOverSeeds | None], width: float, **style: Any
+) -> None:
+    """Draw what is known as bars, with intervals."""
+    known = [(place, value) for place, value in zip(where, values, strict=True) if value is not None]
+    if known:
+        places, means, halves = zip(*((place, one.mean, half_interval(one)) for place, one in known), strict=True)
+        axes.bar(places, means, width, yerr=halves, **{"ecolor": GREY, "alpha": 0.8, "capsize": 2, **style})
 
 
 def half_interval(value: MeanOverSeeds) -> float:
