@@ -86,7 +86,7 @@ def grid_of(
     shares
         Heights of the rows relative to each other; None makes them equal.
     """
-    figure, panels = panels_of(len(labels), len(columns), height, shares)
+    figure, panels = panels_of(len(labels), max(1, len(columns)), height, shares)
     for column, value in enumerate(columns):
         for row, panel in enumerate(panels):
             draw(panel[column], row, value)

@@ -141,11 +141,9 @@ def limit_figure(outcome: StaggeredOutcome) -> Figure:
                 axes.axhline(level, color="black", linestyle=dash, linewidth=1.2, label=said)
         axes.set_xticks(range(len(names)), [short(name) if row else "" for name in names], rotation=90)
         axes.grid(visible=False, axis="x")
-        dressed(
-            axes,
-            title="" if row else f"{place}: TTFT of {PLACES[place].limit:g} s",
-            **{"ylim": (0, 105)} if row else {},
-        )
+        dressed(axes, title="" if row else f"{place}: TTFT of {PLACES[place].limit:g} s")
+        if row:
+            axes.set_ylim(0, 105)
         if place == named and row == 0:
             for colour, said in zip(COLOURS, ("bound on arrival", "held back"), strict=False):
                 axes.bar([0], [0], color=colour, label=said, **_BAR)
