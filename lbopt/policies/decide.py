@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.routing.codes import COUNTING_PROMPTS, KEEPING_BOOKS
-from lbopt.kernels.routing.state import parameters_of, turn_of
+from lbopt.kernels.routing.state import Room, Waiting, parameters_of, turn_of
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import CompiledPolicy, DecidingPolicy, LookingAhead, Policy
 from lbopt.policies.relative_age import RelativeAge
@@ -82,21 +82,20 @@ def _compiled_arguments(
 ) -> tuple[Any, ...]:
     count = observation.sizes.size
     draws = np.random.default_rng(seed).random((count, 2)) if policy.draws else np.zeros((0, 2))
-    return (
-        policy.code,
-        parameters_of(**policy.parameters),
-        observation.loads.copy(),
-        observation.free_slots.copy(),
-        observation.running.copy(),
-        observation.running.copy() if policy.code in KEEPING_BOOKS else np.zeros(0, dtype=np.int64),
-        np.arange(count),
-        observation.sizes.copy(),
-        -observation.waited,  # revealed that many steps before "step 0"
-        0,
-        draws,
-        turn_of(round_robin_at % observation.loads.size),
-        np.full(count, -1, dtype=np.int64),
+    room = Room(
+        load=observation.loads.copy(),
+        free=observation.free_slots.copy(),
+        running=observation.running.copy(),
+        own=observation.running.copy() if policy.code in KEEPING_BOOKS else np.zeros(0, dtype=np.int64),
     )
+    waiting = Waiting(
+        pool=np.arange(count),
+        prompt=observation.sizes.copy(),
+        reveal_step=-observation.waited,  # revealed that many steps before "step 0"
+        uniforms=draws,
+    )
+    turn = turn_of(round_robin_at % observation.loads.size)
+    return policy.code, parameters_of(**policy.parameters), room, waiting, 0, turn, np.full(count, -1, dtype=np.int64)
 
 
 def _call_compiled(arguments: tuple[Any, ...]) -> NDArray[np.int64]:

@@ -26,7 +26,7 @@ from lbopt.kernels.routing.codes import (
     IQR,
     KEEPING_BOOKS,
 )
-from lbopt.kernels.routing.state import PARAMETERS, parameters_of, turn_of
+from lbopt.kernels.routing.state import PARAMETERS, Room, Shown, Waiting, parameters_of, turn_of
 from lbopt.model import Trace
 from lbopt.policies import ActiveRequests, CompiledPolicy, DecidingPolicy, Memory, Policy, foresight_of
 from lbopt.policies.experts import FittedGuide
@@ -142,17 +142,11 @@ class LiveRule:
             count = len(sight.waiting)
             sizes, waited = sight.ints("sizes", "waited")
             choice = np.zeros(count, dtype=np.int64) - 1
-            reach = self._decide(
-                *sight.ints("loads", "free_slots", "running"),
-                self._books(sight),
-                np.arange(count),
-                sizes,
-                -waited,  # revealed that many steps before "step 0"
-                0,
-                self._uniforms(sight),
-                self._turn,
-                choice,
-            )
+            load, free, running = sight.ints("loads", "free_slots", "running")
+            room = Room(load, free, running, self._books(sight))
+            # revealed that many steps before "step 0"
+            waiting = Waiting(np.arange(count), sizes, -waited, self._uniforms(sight))
+            reach = self._decide(room, waiting, 0, self._turn, choice)
             choice[reach:] = -1
             return choice
         assert isinstance(self.policy, DecidingPolicy)
@@ -184,24 +178,17 @@ class LiveRule:
         return sight.workers[worker] if worker >= 0 else None
 
     def _bound_by_kernel(self, sight: Sight) -> int:
-        from lbopt.kernels.routing import bypass, fifo, iqr, least_score
+        from lbopt.kernels.routing import bypass, fifo, iqr
 
-        load, running, queued, queued_tokens = sight.ints("loads", "running", "queued", "queued_tokens")
-        fleet = (load, running, queued, queued_tokens)
         self._fit_turn(len(sight.workers))
+        load, running, queued, queued_tokens = sight.ints("loads", "running", "queued", "queued_tokens")
+        shown = Shown(load, running, queued, queued_tokens, self._books(sight))
         if self._code == BR_0_BYPASS:
-            return int(bypass.bind_bypassing(self._parameters, self._slots, sight.waiting[0].prompt, *fleet))
+            return int(bypass.bind_bypassing(self._parameters, self._slots, sight.waiting[0].prompt, shown))
         if self._code == IQR:
-            return int(iqr.bind_iqr(self._parameters, *fleet))
-        if self._code >= FIRST_BY_SCORE:
-            nothing = np.zeros(0, dtype=np.int64)
-            return int(
-                least_score.bind_by_score(
-                    *(self._code, 0, self._parameters, *fleet, self._books(sight), nothing),
-                    *(self._uniforms(sight), self._turn),
-                )
-            )
-        return int(fifo.bind(self._code, 0, *fleet, self._uniforms(sight), self._turn))
+            return int(iqr.bind_iqr(self._parameters, shown))
+        none = np.zeros(0, dtype=np.int64)
+        return int(fifo.bind(self._code, 0, self._parameters, shown, none, none, self._uniforms(sight), self._turn))
 
     @cached_property
     def _decide(self) -> Callable[..., int]:

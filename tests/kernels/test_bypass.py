@@ -9,7 +9,7 @@ from naive import HELD, bind, place
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.routing import bypass, codes, fifo
-from lbopt.kernels.routing.state import parameters_of, turn_of
+from lbopt.kernels.routing.state import Shown, parameters_of, turn_of
 from lbopt.policies import make_policy
 from lbopt.policies.decide import decide
 
@@ -25,7 +25,9 @@ def random_workers(rng):
 
 def bound(spec, slots_per_worker, load, running, queued, tokens, size):
     parameters = parameters_of(**make_policy(spec).parameters)
-    return int(bypass.bind_bypassing(parameters, slots_per_worker, size, load, running, queued, tokens))
+    return int(
+        bypass.bind_bypassing(parameters, slots_per_worker, size, Shown(load, running, queued, tokens, load[:0]))
+    )
 
 
 def test_it_binds_as_its_twin():
@@ -49,7 +51,8 @@ def test_without_a_cap_it_is_jsq_load():
     for _ in range(many(20_000, 1500)):
         load, running, queued, tokens, size = random_workers(rng)
         chosen = bound("br-0-bypass:overbooking=none,ties=load", 1, load, running, queued, tokens, size)
-        assert chosen == fifo.bind(codes.JSQ_LOAD, 0, load, running, queued, tokens, no_draws, turn)
+        shown, none = Shown(load, running, queued, tokens, load[:0]), load[:0]
+        assert chosen == fifo.bind(codes.JSQ_LOAD, 0, parameters_of(), shown, none, none, no_draws, turn)
 
 
 def test_the_pooled_form_decides_as_its_twin_and_as_jsq_load():

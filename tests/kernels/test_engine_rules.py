@@ -19,9 +19,9 @@ from naive.engine_rules import Seen, bind_of_engine, place_of_engine, tensorrt_l
 from lbopt.exceptions import InputError
 from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.routing.codes import KEEPING_BOOKS
-from lbopt.kernels.routing.least_score import bind_by_score
+from lbopt.kernels.routing.fifo import bind
 from lbopt.kernels.routing.shared_out import share_out
-from lbopt.kernels.routing.state import parameters_of, turn_of
+from lbopt.kernels.routing.state import Shown, parameters_of, turn_of
 from lbopt.policies import make_policy
 from lbopt.policies.decide import decide
 
@@ -36,9 +36,8 @@ def bound(spec, workers, uniform=0.0, start=0, capacity=None, front_ends=1):
     own = np.array(books if code in KEEPING_BOOKS else [], dtype=np.int64)
     turn = turn_of(start)
     parameters = parameters_of(front_ends=front_ends, kv_capacity=capacity or 0)
-    return int(bind_by_score(code, 0, parameters, *seen, own, own[:0], np.array([[uniform, 0.5]]), turn)), int(
-        turn.next_worker
-    )
+    chosen = bind(code, 0, parameters, Shown(*seen, own), own[:0], own[:0], np.array([[uniform, 0.5]]), turn)
+    return int(chosen), int(turn.next_worker)
 
 
 @pytest.mark.parametrize("cases", quick_and_long(many(2500, 250), many(10000, 250)))

@@ -14,7 +14,7 @@ from naive import bind, iqr_threshold, place
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.routing import iqr as kernel
-from lbopt.kernels.routing.state import parameters_of
+from lbopt.kernels.routing.state import Shown, parameters_of
 from lbopt.policies import Observation, make_policy
 from lbopt.policies.compiled_rules import PERCENTILES
 from lbopt.policies.decide import decide
@@ -219,7 +219,8 @@ def test_the_immediate_form_binds_as_its_twin():
         load[rng.randrange(G)] *= rng.choice([1, 5])
         spec, name, options = random_iqr(rng)
         expected, _ = bind(name, running.tolist(), queued.tolist(), (load + tokens).tolist(), None, 0, options=options)
-        assert kernel.bind_iqr(parameters_of(**make_policy(spec).parameters), load, running, queued, tokens) == expected
+        shown = Shown(load, running, queued, tokens, load[:0])
+        assert kernel.bind_iqr(parameters_of(**make_policy(spec).parameters), shown) == expected
 
 
 def test_renumbering_the_workers_renumbers_the_decision():

@@ -11,7 +11,7 @@ from lbopt.kernels.arrays import records
 from lbopt.kernels.routing import fifo
 from lbopt.kernels.routing.horizon_score import TERM
 from lbopt.kernels.routing.horizon_subset import ENUMERATE, best_subset
-from lbopt.kernels.routing.state import turn_of
+from lbopt.kernels.routing.state import Shown, parameters_of, turn_of
 from lbopt.policies import Observation, make_policy
 from lbopt.policies.decide import decide
 
@@ -116,7 +116,8 @@ def test_immediate_rules_bind_as_their_twins(spec, name, options):
         i = rng.randrange(3)
         expected = bind(name, running.tolist(), queued.tolist(), (load + tokens).tolist(), tuple(uniforms[i]), counter)
         turn = turn_of(counter)
-        worker = fifo.bind(code, i, load, running, queued, tokens, uniforms, turn)
+        shown, none = Shown(load, running, queued, tokens, load[:0]), load[:0]
+        worker = fifo.bind(code, i, parameters_of(), shown, none, none, uniforms, turn)
         assert (worker, int(turn.next_worker)) == expected
 
 

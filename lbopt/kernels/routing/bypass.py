@@ -2,7 +2,7 @@
 
 A worker's virtual load counts what is bound to it and has not started. Among the workers that hold fewer than
 B + overbooking requests, running and queued, the request goes to the one of largest F, with margins under the largest
-virtual load of all. Where all are at that cap it is held, and everybody behind it.
+virtual load of all. Where all are at that cap it is held, and all behind it.
 
 For one request F does not fall as the margin grows, so the lightest of these workers always has the largest F: with
 ties by load and no cap the rule is jsq-load. With ties by number all workers whose margin fits the request tie, and
@@ -14,31 +14,13 @@ import numpy as np
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.f_score import f_score
+from lbopt.kernels.routing.state import Shown
 
 
 @kernel
-def bind_bypassing(
-    parameters: Record,
-    slots_per_worker: int,
-    size: int,
-    load: Ints,
-    running: Ints,
-    queued: Ints,
-    queued_tokens: Ints,
-) -> int:
-    """Return the worker to which a request of `size` tokens is bound, or -1 where all are at the cap.
-
-    Parameters
-    ----------
-    parameters
-        `state.PARAMETERS`.
-    slots_per_worker
-        B.
-    size
-        Tokens of the request.
-    load, running, queued, queued_tokens
-        int64 (G,), resident tokens, running requests, and requests and tokens queued at each worker.
-    """
+def bind_bypassing(parameters: Record, slots_per_worker: int, size: int, shown: Shown) -> int:
+    """Return the worker to which a request of `size` tokens is bound, or -1 where all are at the cap."""
+    load, running, queued, queued_tokens, _ = shown
     G = load.size
     overbooking = parameters.overbooking
     virtual_load = np.empty(G, np.int64)
@@ -53,7 +35,7 @@ def bind_bypassing(
 def place_bypassing(parameters: Record, load: Ints, free: Ints, pool: Ints, prompt: Ints, choice: Ints) -> int:
     """Send each request in turn, in order of revelation, to a worker with a free slot; returns positions filled.
 
-    This is the rule in pooled form, for single decisions: nobody queues at a worker, so there is nothing to overbook.
+    This is the rule in pooled form, for single decisions: nothing queues at a worker, so there is nothing to overbook.
     `load` (G,) tokens and `free` (G,) are changed in place.
 
     Parameters

@@ -1,9 +1,10 @@
-"""Rules that take the pool in order of revelation and choose only the worker.
+"""Rules that take requests in order of revelation and choose only the worker.
 
 * `fill_in_order` (fcfs): worker 0 takes as many from the head as it has free slots, then worker 1, ... (BF-IO,
   algorithm 2, and the authors' simulator).
-* `one_by_one`: each request in turn goes to one worker with a free slot, picked by the rule's signal: a turn
-  (round-robin), a uniform number (random, power-of-two), running requests (jsq, vllm) or resident tokens (jsq-load).
+* `place_in_turn`: each request in turn goes to a worker with a free slot, picked by the rule's signal: a turn
+  (round-robin), a uniform number (random, power-of-two), running requests (jsq, vllm), resident tokens (jsq-load), or
+  a score of a serving engine (`least_score`).
 * `bind`: the same signals when requests are bound on arrival to any worker, with or without a free slot.
 
 Sources: the baselines of the BalanceRoute evaluation (arXiv 2605.06113) and BF-IO, appendix A.1.1; vllm's score is the
@@ -12,7 +13,11 @@ Sources: the baselines of the BalanceRoute evaluation (arXiv 2605.06113) and BF-
 
 from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.routing.codes import JSQ, JSQ_LOAD, POWER_OF_TWO, RANDOM, ROUND_ROBIN, VLLM
+from lbopt.kernels.routing.books import entry_of
+from lbopt.kernels.routing.codes import FIRST_BY_SCORE, JSQ, JSQ_LOAD, POWER_OF_TWO, RANDOM, ROUND_ROBIN, VLLM
+from lbopt.kernels.routing.least_score import least_score
+from lbopt.kernels.routing.max_min import lightest_open
+from lbopt.kernels.routing.state import Room, Shown, Waiting
 
 
 @kernel
@@ -29,85 +34,127 @@ def fill_in_order(free: Ints, pool_size: int, choice: Ints) -> int:
 
 
 @kernel
-def one_by_one(
-    code: int,
-    load: Ints,
-    free: Ints,
-    running: Ints,
-    pool: Ints,
-    prompt: Ints,
-    uniforms: Floats,
-    turn: Record,
-    choice: Ints,
-) -> int:
-    """Send each request in turn to a worker with a free slot; returns positions filled.
+def place_in_turn(code: int, parameters: Record, room: Room, waiting: Waiting, turn: Record, choice: Ints) -> int:
+    """Send each request of the pool in turn to a worker with a free slot; returns positions filled.
 
-    `load` (G,) tokens, `free` (G,), `running` (G,) and `turn` are changed in place; `uniforms` (., 2) is
-    indexed by request number.
+    Nothing is queued at a worker in this form.
 
     Parameters
     ----------
-    code
-        The rule, see `codes`.
-    load, free, running
-        int64 (G,), tokens, free slots and running requests of each worker; changed in place.
-    pool
-        int64 (n,), request numbers in order of revelation.
-    prompt
-        int64 (N,), tokens, by request number.
+    code, parameters
+        The rule, see `codes`, and its `state.PARAMETERS`.
+    room
+        Changed in place, but for `own`.
+    turn
+        `state.TURN`; changed in place.
     choice
         int64 (>= n,), written: the worker of each pool position, or -1.
+    """
+    load, free, running, own = room
+    pool, prompt, uniforms = waiting.pool, waiting.prompt, waiting.uniforms
+    slots = 0
+    for g in range(free.size):
+        slots += free[g]
+    reach = min(slots, pool.size)
+    nothing = pool[:0]
+    queued = load * 0 if code >= FIRST_BY_SCORE else nothing
+    books = own.copy() if own.size > 0 else own
+    shown = Shown(load, running, queued, queued, books)
+    for position in range(reach):
+        i = pool[position]
+        w = bind(code, i, parameters, shown, nothing, free, uniforms, turn)
+        choice[position] = w
+        load[w] += prompt[i]
+        running[w] += 1
+        free[w] -= 1
+        if books.size > 0:
+            books[w] += entry_of(code, prompt[i])
+    return reach
+
+
+@kernel
+def bind(
+    code: int,
+    i: int,
+    parameters: Record,
+    shown: Shown,
+    to_compute: Ints,
+    free: Ints,
+    uniforms: Floats,
+    turn: Record,
+) -> int:
+    """Return the worker that the rule picks for request `i`, full or not unless `free` says otherwise.
+
+    Parameters
+    ----------
+    code, i
+        The rule, see `codes`, and the request.
+    parameters
+        `state.PARAMETERS`, of which rules by score read `front_ends` and `kv_capacity`.
+    to_compute
+        int64 (G,), tokens that come before the request's first one; empty where none are counted.
+    free
+        int64 (G,), workers that may be picked (> 0), at least one; empty, where `shown` has queues: all.
     uniforms
         float64 (N, 2) in [0, 1), by request number; may be empty for rules that draw nothing.
     turn
         `state.TURN`; changed in place.
     """
-    G = load.size
-    slots = 0
-    open_workers = 0
+    if code >= FIRST_BY_SCORE:
+        return least_score(code, i, parameters, shown, to_compute, free, uniforms, turn)
+    G = shown.load.size
+    if code == ROUND_ROBIN:
+        w = turn.next_worker
+        while free.size > 0 and free[w] == 0:
+            w = (w + 1) % G
+        turn.next_worker = (w + 1) % G
+        return w
+    if code == RANDOM:
+        return _nth_open(free, int(uniforms[i, 0] * _num_open(free, G)))
+    if code == POWER_OF_TWO:
+        return _shorter_of_two(shown, free, uniforms[i, 0], uniforms[i, 1])
+    if shown.queued.size == 0:
+        return lightest_open(shown.load if code == JSQ_LOAD else shown.running, free)
+    best, best_signal = 0, _signal(code, 0, shown)
+    for g in range(1, G):
+        signal = _signal(code, g, shown)
+        if signal < best_signal:
+            best, best_signal = g, signal
+    return best
+
+
+@kernel
+def _shorter_of_two(shown: Shown, free: Ints, u: float, v: float) -> int:
+    """Of two workers drawn by uniform numbers, return the one with fewer requests; ties: lower number."""
+    num_open = _num_open(free, shown.load.size)
+    a = b = int(u * num_open)
+    if num_open > 1:
+        b = int(v * (num_open - 1))
+        if b >= a:
+            b += 1
+    first, second = _nth_open(free, min(a, b)), _nth_open(free, max(a, b))
+    more = shown.running[first] - shown.running[second]
+    if shown.queued.size > 0:
+        more += shown.queued[first] - shown.queued[second]
+    return second if more > 0 else first
+
+
+@kernel
+def _num_open(free: Ints, G: int) -> int:
+    """How many workers may be picked."""
+    if free.size == 0:
+        return G
+    count = 0
     for g in range(G):
-        slots += free[g]
-        if free[g] > 0:
-            open_workers += 1
-    reach = min(slots, pool.size)
-    for position in range(reach):
-        i = pool[position]
-        if code == ROUND_ROBIN:
-            w = turn.next_worker
-            while free[w] == 0:
-                w = (w + 1) % G
-            turn.next_worker = (w + 1) % G
-        elif code == RANDOM:
-            w = _nth_open(free, int(uniforms[i, 0] * open_workers))
-        elif code == POWER_OF_TWO:
-            a = int(uniforms[i, 0] * open_workers)
-            b = a
-            if open_workers > 1:
-                b = int(uniforms[i, 1] * (open_workers - 1))
-                if b >= a:
-                    b += 1
-            w = _nth_open(free, min(a, b))
-            other = _nth_open(free, max(a, b))
-            if running[other] < running[w]:
-                w = other
-        else:
-            signal = load if code == JSQ_LOAD else running  # JSQ, and VLLM: nothing queues at a worker in this form
-            w = -1
-            for g in range(G):
-                if free[g] > 0 and (w < 0 or signal[g] < signal[w]):
-                    w = g
-        choice[position] = w
-        load[w] += prompt[i]
-        running[w] += 1
-        free[w] -= 1
-        if free[w] == 0:
-            open_workers -= 1
-    return reach
+        count += free[g] > 0
+    return count
 
 
 @kernel
 def _nth_open(free: Ints, n: int) -> int:
-    """Worker number n, counting only workers with a free slot."""
+    """Worker number n, counting only workers that may be picked."""
+    if free.size == 0:
+        return n
     for g in range(free.size):
         if free[g] > 0:
             if n == 0:
@@ -117,62 +164,10 @@ def _nth_open(free: Ints, n: int) -> int:
 
 
 @kernel
-def bind(
-    code: int, i: int, load: Ints, running: Ints, queued: Ints, queued_tokens: Ints, uniforms: Floats, turn: Record
-) -> int:
-    """Return the worker to which request `i` is bound on arrival; `turn` is changed in place.
-
-    Parameters
-    ----------
-    code, i
-        The rule, see `codes`, and the request.
-    load, running, queued, queued_tokens
-        int64 (G,), resident tokens, running requests, and requests and tokens queued at each worker.
-    uniforms
-        float64 (N, 2) in [0, 1), by request number; may be empty for rules that draw nothing.
-    turn
-        `state.TURN`; changed in place.
-    """
-    G = load.size
-    if code == ROUND_ROBIN:
-        w = turn.next_worker
-        turn.next_worker = (w + 1) % G
-        return w
-    if code == RANDOM:
-        return int(uniforms[i, 0] * G)
-    if code == POWER_OF_TWO:
-        a = int(uniforms[i, 0] * G)
-        if G == 1:
-            return a
-        b = int(uniforms[i, 1] * (G - 1))
-        if b >= a:
-            b += 1
-        first, second = min(a, b), max(a, b)
-        if running[second] + queued[second] < running[first] + queued[first]:
-            return second
-        return first
-    best = 0
-    best_score = _score(code, 0, load, running, queued, queued_tokens)
-    for g in range(1, G):
-        score = _score(code, g, load, running, queued, queued_tokens)
-        if score < best_score:
-            best, best_score = g, score
-    return best
-
-
-@kernel
-def _score(code: int, g: int, load: Ints, running: Ints, queued: Ints, queued_tokens: Ints) -> int:
-    """Return the signal of worker g, of which the least is chosen.
-
-    Parameters
-    ----------
-    code, g
-        The rule, see `codes`, and the worker.
-    load, running, queued, queued_tokens
-        int64 (G,), resident tokens, running requests, and requests and tokens queued at each worker.
-    """
+def _signal(code: int, g: int, shown: Shown) -> int:
+    """Return the signal of worker g, of which the least is picked."""
     if code == VLLM:
-        return 4 * queued[g] + running[g]
+        return 4 * shown.queued[g] + shown.running[g]
     if code == JSQ:
-        return queued[g] + running[g]
-    return load[g] + queued_tokens[g]
+        return shown.queued[g] + shown.running[g]
+    return shown.load[g] + shown.queued_tokens[g]

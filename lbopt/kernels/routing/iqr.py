@@ -23,6 +23,7 @@ from lbopt.kernels.routing.codes import (
     PERCENTILE_NEAREST,
     PERCENTILE_WEIBULL,
 )
+from lbopt.kernels.routing.state import Shown
 
 _LARGEST = 2**62
 
@@ -69,19 +70,11 @@ def iqr(parameters: Record, load: Ints, free: Ints, running: Ints, pool: Ints, p
 
 
 @kernel
-def bind_iqr(parameters: Record, load: Ints, running: Ints, queued: Ints, queued_tokens: Ints) -> int:
-    """Return the worker to which one request is bound, of all; what is queued there counts in batch and load.
-
-    Parameters
-    ----------
-    parameters
-        `state.PARAMETERS`.
-    load, running, queued, queued_tokens
-        int64 (G,), resident tokens, running requests, and requests and tokens queued at each worker.
-    """
-    virtual_load = load + queued_tokens
+def bind_iqr(parameters: Record, shown: Shown) -> int:
+    """Return the worker to which one request is bound, of all; what is queued there counts in batch and load."""
+    virtual_load = shown.load + shown.queued_tokens
     limit = heaviest_safe(parameters, np.sort(virtual_load))
-    return _least(limit, virtual_load, running + queued, np.ones(load.size, np.int64))
+    return _least(limit, virtual_load, shown.running + shown.queued, np.ones(shown.load.size, np.int64))
 
 
 @kernel

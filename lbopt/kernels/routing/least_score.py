@@ -19,7 +19,6 @@ Scores are float64; tokens are exact in them up to 2**53. Files and commits of t
 
 from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.routing.codes import (
     BLOCK,
     DYNAMO,
@@ -31,6 +30,7 @@ from lbopt.kernels.routing.codes import (
     TPU_INFERENCE,
     VLLM_2026,
 )
+from lbopt.kernels.routing.state import Shown
 
 #: smg: prompt tokens that a worker takes in a second, weight of the cache, and the largest share that it counts.
 _THROUGHPUT = 2000.0
@@ -39,123 +39,20 @@ _FULLEST = 0.999
 
 
 @kernel
-def bind_by_score(
+def least_score(
     code: int,
     i: int,
     parameters: Record,
-    load: Ints,
-    running: Ints,
-    queued: Ints,
-    queued_tokens: Ints,
-    own: Ints,
-    to_compute: Ints,
-    uniforms: Floats,
-    turn: Record,
-) -> int:
-    """Return the worker to which request `i` is bound on arrival, full or not.
-
-    Parameters
-    ----------
-    code, i
-        The rule, see `codes`, and the request.
-    parameters
-        `state.PARAMETERS`, of which `front_ends` and `kv_capacity` are read.
-    load, running, queued, queued_tokens
-        int64 (G,), resident tokens, running requests, and requests and tokens queued at each worker, as they are seen.
-    own
-        int64 (G,), what the front end has in its books, see `books`; empty for rules without.
-    to_compute
-        int64 (G,), tokens that come before the request's first one; empty where nobody counts them.
-    uniforms
-        float64 (N, 2) in [0, 1), by request number; may be empty for rules that draw nothing.
-    turn
-        `state.TURN`; changed in place.
-    """
-    return _least(
-        *(code, i, parameters, load, running, queued, queued_tokens, own, to_compute),
-        *(load, True, uniforms, turn),
-    )
-
-
-@kernel
-def place_by_score(
-    code: int,
-    parameters: Record,
-    load: Ints,
-    free: Ints,
-    running: Ints,
-    own: Ints,
-    pool: Ints,
-    prompt: Ints,
-    uniforms: Floats,
-    turn: Record,
-    choice: Ints,
-) -> int:
-    """Send each request of a pool in turn to the worker of least score with a free slot; returns positions filled.
-
-    Nothing is queued at a worker in this form.
-
-    Parameters
-    ----------
-    code, parameters
-        As of `bind_by_score`.
-    load, free, running, own
-        int64 (G,), tokens, free slots, running requests and the books of the router; changed in place.
-    pool
-        int64 (n,), request numbers in order of revelation.
-    prompt
-        int64 (N,), tokens, by request number.
-    uniforms, turn
-        As of `bind_by_score`.
-    choice
-        int64 (>= n,), written: the worker of each pool position, or -1.
-    """
-    slots = 0
-    for g in range(free.size):
-        slots += free[g]
-    reach = min(slots, pool.size)
-    nothing = load * 0
-    for position in range(reach):
-        i = pool[position]
-        w = _least(
-            *(code, i, parameters, load, running, nothing, nothing, own, nothing[:0]),
-            *(free, False, uniforms, turn),
-        )
-        choice[position] = w
-        load[w] += prompt[i]
-        running[w] += 1
-        free[w] -= 1
-        if own.size > 0:
-            own[w] += entry_of(code, prompt[i])
-    return reach
-
-
-@kernel
-def _least(
-    code: int,
-    i: int,
-    parameters: Record,
-    load: Ints,
-    running: Ints,
-    queued: Ints,
-    queued_tokens: Ints,
-    own: Ints,
+    shown: Shown,
     to_compute: Ints,
     free: Ints,
-    everyone: bool,
     uniforms: Floats,
     turn: Record,
 ) -> int:
-    """Return the worker of least score, of all workers or of those with a free slot.
-
-    Parameters
-    ----------
-    code, i, parameters, load, running, queued, queued_tokens, own, to_compute, uniforms, turn
-        As of `bind_by_score`.
-    free, everyone
-        int64 (G,), free slots; read only where not `everyone` may be chosen.
-    """
-    G = load.size
+    """Return the worker of least score of those that may be picked; arguments as of `fifo.bind`."""
+    running, queued = shown.running, shown.queued
+    everyone = free.size == 0
+    G = shown.load.size
     w_least = w_most = r_least = r_most = -1  # of those that may be chosen, for llm-d
     if code == LLM_D:
         for g in range(G):
@@ -173,7 +70,7 @@ def _least(
         g = start + k if start + k < G else start + k - G
         if everyone or free[g] > 0:
             bounds = (w_least, w_most, r_least, r_most)
-            score = _score(code, g, parameters, load, running, queued, queued_tokens, own, to_compute, bounds)
+            score = _score(code, g, parameters, shown, to_compute, bounds)
             requests = running[g] + queued[g] if by_requests else 0
             if best < 0 or score < best_score or (score == best_score and requests < best_requests):
                 best, ties, best_score, best_requests = g, 1, score, requests
@@ -185,7 +82,7 @@ def _least(
     for g in range(best, G):  # such a scan begins at worker 0, so `best` is the first of the equal ones
         if everyone or free[g] > 0:
             bounds = (w_least, w_most, r_least, r_most)
-            if _score(code, g, parameters, load, running, queued, queued_tokens, own, to_compute, bounds) == best_score:
+            if _score(code, g, parameters, shown, to_compute, bounds) == best_score:
                 if nth == 0:
                     return g
                 nth -= 1
@@ -203,11 +100,7 @@ def _score(
     code: int,
     g: int,
     parameters: Record,
-    load: Ints,
-    running: Ints,
-    queued: Ints,
-    queued_tokens: Ints,
-    own: Ints,
+    shown: Shown,
     to_compute: Ints,
     bounds: tuple[int, int, int, int],
 ) -> float:
@@ -215,13 +108,10 @@ def _score(
 
     Parameters
     ----------
-    code, parameters, load, running, queued, queued_tokens, own, to_compute
-        As of `bind_by_score`.
-    g
-        The worker.
     bounds
-        Least and most queued requests and least and most running ones, of the workers that may be chosen; for llm-d.
+        Least and most queued requests and least and most running ones, of the workers that may be picked; for llm-d.
     """
+    load, running, queued, queued_tokens, own = shown
     if code == VLLM_2026:
         score = float(max(max(1, parameters.front_ends) * own[g], queued[g] + running[g]))
         if queued[g] > 0:

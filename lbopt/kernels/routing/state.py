@@ -1,8 +1,40 @@
 """The records that compiled rules take: their parameters, and whose turn it is."""
 
-from functools import lru_cache
+from __future__ import annotations
 
-from lbopt.kernels.arrays import Record, integers, record
+from functools import lru_cache
+from typing import NamedTuple
+
+from lbopt.kernels.arrays import Floats, Ints, Record, integers, record
+
+
+class Shown(NamedTuple):
+    """What a rule is shown of the workers, int64 (G,) each."""
+
+    load: Ints  # resident tokens
+    running: Ints  # running requests
+    queued: Ints  # requests queued at the worker; empty where none queue and the rule goes by no score
+    queued_tokens: Ints
+    own: Ints  # what the front end has in its books, see `books`; empty for rules without
+
+
+class Room(NamedTuple):
+    """Workers of a pooled decision, int64 (G,) each; changed in place."""
+
+    load: Ints  # tokens
+    free: Ints  # free slots
+    running: Ints  # running requests
+    own: Ints  # what the router has in its books, see `books`; empty for rules without
+
+
+class Waiting(NamedTuple):
+    """Requests of a pooled decision."""
+
+    pool: Ints  # int64 (n,), request numbers in order of revelation
+    prompt: Ints  # int64 (N,), tokens, by request number
+    reveal_step: Ints  # int64 (N,), the step in which it joined the pool
+    uniforms: Floats  # float64 (N, 2) in [0, 1); may be empty for rules that draw nothing
+
 
 #: Parameters of all rules; each reads its own. There is one type for all of them, so that one loop is compiled.
 PARAMETERS = integers(

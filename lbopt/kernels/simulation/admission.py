@@ -26,10 +26,10 @@ from lbopt.kernels.detail.workers import list_open, show_open
 from lbopt.kernels.routing.band import bind_in_band
 from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.routing.bypass import bind_bypassing
-from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BR_0_BYPASS, DYNAMO, FIRST_BY_SCORE, IQR, TPU_INFERENCE
+from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BR_0_BYPASS, DYNAMO, IQR, TPU_INFERENCE
 from lbopt.kernels.routing.fifo import bind
 from lbopt.kernels.routing.iqr import bind_iqr
-from lbopt.kernels.routing.least_score import bind_by_score
+from lbopt.kernels.routing.state import Shown
 from lbopt.kernels.simulation.state import (
     TAKE_STEP,
     Requests,
@@ -288,7 +288,7 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     stale, front_ends = sight.reports.stale == 1, len(sight.load)
     f = 0  # the front end, and what it sees
     turn = sight.turns[f]
-    s_load, s_running, s_queued, s_tokens = sight.load[f], sight.running[f], sight.queued[f], sight.queued_tokens[f]
+    shown = Shown(sight.load[f], sight.running[f], sight.queued[f], sight.queued_tokens[f], sight.own[f])
     preference, profile = requests.preference, requests.profile
     k, now = progress.step, progress.clock
     head, tail = progress.pool_head, progress.pool_tail
@@ -298,9 +298,9 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     num_open = list_open(state) if in_detail else load.size
     if num_open == 0:
         return
-    own = sight.own[f]
+    nothing = detail.cache.to_compute[:0]
     counts = in_detail and detail.rules.budget > 0 and code in (TPU_INFERENCE, DYNAMO)
-    to_compute = detail.cache.to_compute[:0]
+    to_compute = nothing
     bound = 0
     started = 0
     real_choices = 0
@@ -309,17 +309,11 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
         if front_ends > 1:
             f = i % front_ends
             turn = sight.turns[f]
-            s_load, s_running, s_queued, s_tokens, own = (
-                sight.load[f],
-                sight.running[f],
-                sight.queued[f],
-                sight.queued_tokens[f],
-                sight.own[f],
-            )
+            shown = Shown(sight.load[f], sight.running[f], sight.queued[f], sight.queued_tokens[f], sight.own[f])
         if num_open < load.size:
             show_open(f, num_open, sight, detail)
             turn.next_worker %= num_open
-            s_load, s_running, s_queued, s_tokens, own = (
+            shown = Shown(
                 detail.shown_load[:num_open],
                 detail.shown_running[:num_open],
                 detail.shown_queued[:num_open],
@@ -327,20 +321,15 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
                 detail.shown_own[:num_open],
             )
         if code == BR_0_BYPASS:  # a function in between would cost more than the rules themselves
-            w = bind_bypassing(parameters, slots_per_worker, size[i], s_load, s_running, s_queued, s_tokens)
+            w = bind_bypassing(parameters, slots_per_worker, size[i], shown)
         elif code == IQR:
-            w = bind_iqr(parameters, s_load, s_running, s_queued, s_tokens)
+            w = bind_iqr(parameters, shown)
         elif code == BAND:
-            w = bind_in_band(BAND_UNIT * parameters.width, preference, profile[i], s_running, s_queued)
-        elif code >= FIRST_BY_SCORE:
+            w = bind_in_band(BAND_UNIT * parameters.width, preference, profile[i], shown.running, shown.queued)
+        else:
             if counts:
                 to_compute = count_to_compute(i, parameters.by_cache == 1, detail.open_workers[:num_open], state)
-            w = bind_by_score(
-                *(code, i, parameters, s_load, s_running, s_queued, s_tokens, own, to_compute),
-                *(uniforms, turn),
-            )
-        else:
-            w = bind(code, i, s_load, s_running, s_queued, s_tokens, uniforms, turn)
+            w = bind(code, i, parameters, shown, to_compute, nothing, uniforms, turn)
         if w < 0:
             break
         if num_open < load.size:

@@ -14,6 +14,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.band import bind_in_band
 from lbopt.kernels.routing.codes import BAND, BAND_UNIT
 from lbopt.kernels.routing.fifo import bind
+from lbopt.kernels.routing.state import Shown
 from lbopt.kernels.simulation.state import Requests, Setting, join_queue
 from lbopt.kernels.simulation.step import count_of_worker, join_experts, leave_experts
 
@@ -114,7 +115,8 @@ def _bind(i: int, requests: Requests, setting: Setting, w: Workers, round_robin:
     if setting.code == BAND:
         width = BAND_UNIT * setting.parameters.width
         return bind_in_band(width, requests.preference, requests.profile[i], w.running, w.queued)
-    return bind(setting.code, i, w.load, w.running, w.queued, w.queued_tokens, requests.uniforms, round_robin)
+    shown = Shown(w.load, w.running, w.queued, w.queued_tokens, w.load[:0])
+    return bind(setting.code, i, setting.parameters, shown, w.load[:0], w.load[:0], requests.uniforms, round_robin)
 
 
 @kernel

@@ -18,6 +18,7 @@ from lbopt.kernels.detail.workers import come_and_go
 from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.routing.codes import EXTERNAL
 from lbopt.kernels.routing.decide import decide
+from lbopt.kernels.routing.state import Room, Waiting
 from lbopt.kernels.simulation.admission import (
     admit,
     bind_pool,
@@ -218,15 +219,9 @@ def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None
     reach = decide(
         setting.code,
         setting.parameters,
-        state.scratch_load,
-        state.scratch_free,
-        state.scratch_running,
-        sight.own[f],
-        state.pool[progress.pool_head : progress.pool_tail],
-        state.size,
-        state.reveal_step,
+        Room(state.scratch_load, state.scratch_free, state.scratch_running, sight.own[f]),
+        Waiting(state.pool[progress.pool_head : progress.pool_tail], state.size, state.reveal_step, requests.uniforms),
         progress.step,
-        requests.uniforms,
         sight.turns[f],
         state.choice,
     )
