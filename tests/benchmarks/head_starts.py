@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from lbopt.kernels.search.keeping import place_in_bank
 from lbopt.kernels.search.state import OPEN, PROVED
 from lbopt.model import StepProblem
 from lbopt.solvers.exact.decision import Decision
@@ -42,17 +41,17 @@ def searched(problem: StepProblem, seed: int = 0, head_start: Ending | None = No
     search = decision.start(decision.first_assignment()[1], seed, 1 << 40)
     state = decision.advance(search, 0)
     if head_start is not None and head_start.prices is not None:
-        while state == OPEN and what_is_known(search).prices == 0:
+        while state == OPEN and what_is_known(search).newest == 0:
             state = decision.advance(search, 1)
-        at = place_in_bank(search, what_is_known(search).prices)
+        at = what_is_known(search).prices
         search.bank[at, : head_start.prices.size] = head_start.prices
         search.bank_at[at] = head_start.envelope
-        search.known.prices += 1
+        search.known.prices = search.known.newest = at + 1
     while state == OPEN and what_is_known(search).work < EFFORT:
         state = decision.advance(search, LOOK)
     known = what_is_known(search)
-    at = place_in_bank(search, max(0, known.prices - 1))
-    last = search.bank[at, : decision.step.v.size].copy() if known.prices else None
+    at = max(0, known.newest - 1) % search.bank.shape[0]
+    last = search.bank[at, : decision.step.v.size].copy() if known.newest else None
     return Ending(state == PROVED, known.work, last, int(search.bank_at[at]))
 
 

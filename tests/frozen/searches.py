@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from frozen.digests import digest_of
+from planted import plant_tree
 
 from lbopt import StepProblem
 from lbopt.kernels.search.open_ranges import BRANCH, MASTER
 from lbopt.kernels.search.state import IDLE, OPEN, Masters, Search, Step
 from lbopt.solvers.exact.decision import Decision
-from lbopt.solvers.exact.workspace import plant_tree, what_is_known
+from lbopt.solvers.exact.workspace import what_is_known
 
 #: What is kept openly, of `KNOWN`.
 COUNTERS = ("cost", "ranges", "prices", "work", "bound", "warm", "patience", "stop")
@@ -159,7 +160,7 @@ def _two_prices(step: Step, search: Search, envelope: int) -> None:
     search.bank[0, :K] = search.bank[min(kept, search.bank.shape[0]) - 1, :K] if kept else step.floor
     search.bank[1, :K] = step.floor
     search.bank_at[:2] = envelope
-    search.known.prices = 2
+    search.known.prices = search.known.newest = 2
 
 
 def states(name: str) -> Iterator[dict[str, Any]]:

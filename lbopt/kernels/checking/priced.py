@@ -17,9 +17,6 @@ from lbopt.kernels.compile import kernel
 #: Steps of the exact searches of one check, some milliseconds; beyond, a range is left open.
 STEPS = 300_000
 
-#: In place of a row of prices: any may refute the range, the newest are tried first.
-ANY = -1
-
 #: Slots up to which the best few of all values are kept by insertion, not sorted.
 _FEW = 32
 
@@ -77,7 +74,7 @@ def holds(
 
     `requests` (2, N) are sizes, ascending, and 1 for those that must be admitted, among equals last; `totals` the least
     and the most tokens that can be admitted. A row of `nodes` is a range of envelopes and the row of `prices` that
-    closes it, ANY where that is to be found: it is written there.
+    closes it; they ascend.
     """
     if bound <= 0:
         return True  # no cost is below 0
@@ -100,25 +97,16 @@ def holds(
     before, missing = -1, begin
     for i in range(nodes.shape[0]):
         first, last, given = max(nodes[i, 0], begin), min(nodes[i, 1], end), nodes[i, 2]
+        if not 0 <= given < prices.shape[0] or (given != before and not _set(c, prices[given])):
+            return False
+        before = given
         if first > last:
-            nodes[i, 2] = max(0, given)
             continue
         if first > missing:
             return False
         needed = scale * max(totals[0], G * first - total - bound + 1)
-        refuted = False
-        row = prices.shape[0] - 1 if given == ANY else given
-        while not refuted and row >= (0 if given == ANY else given):
-            if row != before:
-                if not _set(c, prices[row]):
-                    return False
-                before = row
-            spare = (n * prices[row]).sum() - needed
-            refuted = _refuted(c, load, slots, last, spare, best)
-            row -= 1
-        if not refuted:
+        if not _refuted(c, load, slots, last, (n * prices[given]).sum() - needed, best):
             return False
-        nodes[i, 2] = row + 1
         missing = max(missing, last + 1)
     return missing > end
 

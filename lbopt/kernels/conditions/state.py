@@ -75,10 +75,10 @@ class Step(NamedTuple):
     room: Ints  # (2, W) what is free of them
     copies: Ints  # (K,) requests
     floor: Ints  # (K,) least price: 0, or far below for classes whose requests must be admitted
-    load: Ints  # (W,) before, with nobody paused
+    load: Ints  # (W,) before, with none paused
     slots: Ints  # (W,)
     order: Ints  # (W,) workers in the order of filling: fewest slots first, then the heaviest
-    mode_first: Ints  # (W + 1,) where the modes of a worker begin; the first of them pauses nobody
+    mode_first: Ints  # (W + 1,) where the modes of a worker begin; the first of them pauses none
     mode_cut: Ints  # (.,) what a mode takes off the load
     mode_value: Ints  # (.,) what it is worth, 0 or less
     workers: int  # G, with those that decide nothing

@@ -17,7 +17,7 @@ ranges and always takes the one with the least bound:
 5. then a tree of placements, which goes on whenever the envelope is the cheapest again.
 
 It ends when no open range is below the best assignment. Which step is due for a range is its state (`open_ranges`), and
-every bound is raised with its reason. All bounds are exact integers. The search can be stopped and
+what raises a bound is written down. All bounds are exact integers. The search can be stopped and
 taken up again between any two of these steps, and within the longest: the master program, the dive and the trees.
 """
 
@@ -26,12 +26,11 @@ from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.even_start import try_even_start
 from lbopt.kernels.search.exchange import with_few_slots
 from lbopt.kernels.search.open_ranges import (
+    ANY_PRICES,
     BRANCH,
-    COUNTED,
     FRESH,
     HALVE,
     MASTER,
-    SHOWN_ANEW,
     SPARSE,
     cheapest,
     close_in,
@@ -104,14 +103,14 @@ def _settled_at_a_look(step: Step, search: Search, i: int) -> bool:
         if last < this.last:
             this.last = this.beyond = last
         if this.last < this.first:
-            close_in(this, CLOSED, COUNTED)
+            close_in(this, CLOSED, ANY_PRICES)
             return True
     single = this.first == this.last
     if single and this.state <= MASTER and known.strayed >= known.astray:
         known.strayed = 0
         known.astray *= 2
         this.times = known.patience + 1
-    if this.priced < known.prices and (not single or this.times <= known.patience):
+    if this.priced < known.newest and (not single or this.times <= known.patience):
         look_again(step, search, i)
         return True
     if step.v[step.v.size - 1] > SPARSE and this.state == FRESH:
@@ -120,7 +119,7 @@ def _settled_at_a_look(step: Step, search: Search, i: int) -> bool:
             known.work += 5 + W // 3
             this.last, this.priced = last, 0
             if last < this.first:
-                close_in(this, CLOSED, SHOWN_ANEW)
+                close_in(this, CLOSED, ANY_PRICES)
             return True
     return False
 
@@ -135,8 +134,6 @@ def _halve(search: Search, masters: Masters, i: int) -> bool:
         return False
     if this.planted == 1:
         drop_tree(masters.tree, i)
-    if other < search.known.ranges - 1:  # the place of a closed range
-        drop_tree(masters.tree, other)
     restart(this)
     this.priced = 0
     if ranges[other].first == ranges[other].last:  # the bound was a rough one; alone, it is worth a better one
@@ -153,7 +150,7 @@ def _work_on(step: Step, search: Search, masters: Masters, i: int, few: int) -> 
         restart(this)
     elif this.state == FRESH:
         this.state = MASTER
-        if known.prices == 0:  # later on, prices from another envelope are a better start
+        if known.newest == 0:  # later on, prices from another envelope are a better start
             first_prices(step, search, i)
         if this.bound < known.cost and known.uneven < UNEVEN:
             known.uneven = 0 if try_even_start(step, search, i) else known.uneven + 1

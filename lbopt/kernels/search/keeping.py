@@ -1,4 +1,4 @@
-"""What a search keeps: the best assignment, and the prices that it found."""
+"""What a search keeps: the best assignment, and the log of all prices that bound something."""
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
@@ -57,25 +57,27 @@ def improve(step: Step, search: Search, pattern: Ints, M: int, tokens: int, roun
 
 
 @kernel
-def place_in_bank(search: Search, count: int) -> int:
-    """Return where the count-th prices are kept: the first ones for good, the others in a ring."""
-    P = search.bank.shape[0]
-    return count if count < P else 1 + (count - 1) % (P - 1)
+def write_down(step: Step, search: Search, at: int) -> int:
+    """Write search.best_price to the log, with its envelope `at`, -1 for a node of a tree; return its number."""
+    number = search.known.prices
+    row = number % search.bank.shape[0]
+    for k in range(step.v.size):
+        search.bank[row, k] = search.best_price[k]
+    search.bank_at[row] = at
+    search.known.prices = number + 1
+    return number
 
 
 @kernel
 def keep_prices(step: Step, search: Search, M: int) -> None:
-    """Remember search.best_price, found at envelope M."""
-    at = place_in_bank(search, search.known.prices)
-    for k in range(step.v.size):
-        search.bank[at, k] = search.best_price[k]
-    search.bank_at[at] = M
-    search.known.prices += 1
+    """Make search.best_price, found at envelope M, the newest prices."""
+    search.known.newest = write_down(step, search, M) + 1
     search.known.strayed = 0
 
 
 @kernel
-def recall(step: Step, search: Search, at: int) -> None:
-    """Put kept prices into search.price."""
+def recall(step: Step, search: Search) -> None:
+    """Put the newest prices into search.price."""
+    row = (search.known.newest - 1) % search.bank.shape[0]
     for k in range(step.v.size):
-        search.price[k] = search.bank[at, k]
+        search.price[k] = search.bank[row, k]

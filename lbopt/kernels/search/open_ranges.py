@@ -1,8 +1,9 @@
 """The ranges of envelopes: their states, what is known of each, and which envelopes there are.
 
-A range is closed where its bound is not below the best cost, and a bound is raised by `close_in` alone, which writes
-down the reason. So what the search leaves is a log: for each range, the prices that bound it, or that more than prices
-was needed. The proof is written from it (`lbopt.solvers.exact.closures`), and nothing in it is taken on trust there.
+A range is closed where its bound is not below the best cost. Prices raise a bound (`close_in`), or the tree of the
+range does (`close_by_tree`), and both are written down. So what the search leaves is a log: for each range, the prices
+that bound it, or a tree whose nodes name theirs. The proof is that log (`lbopt.solvers.exact.closures`), and nothing in
+it is taken on trust there.
 """
 
 from lbopt.kernels.arrays import Record
@@ -28,16 +29,22 @@ SPARSE = 1 << 16
 #: left of it, it is fresh); its first prices; the prices of a master program; a tree of placements.
 HALVE, FRESH, MASTER, BRANCH = -1, 0, 1, 2
 
-#: Reasons of a bound besides prices, which are the number of their kept prices, from 1 on: nothing but the count of
-#: tokens; patterns, placements, or loads that do not exist, all of which the proof shows anew.
-COUNTED, SHOWN_ANEW = 0, -1
+#: Stands for the number of some prices where all prices prove the same: nothing fits, or the count of tokens suffices.
+ANY_PRICES = 0
 
 
 @kernel
-def close_in(this: Record, bound: int, reason: int) -> None:
-    """Raise the bound of a range to `bound`, where it is below, and keep the reason."""
-    if bound > this.bound:
-        this.bound, this.reason = bound, reason
+def close_in(this: Record, bound: int, row: int) -> None:
+    """Raise the bound of a range to `bound`, where it is below, and keep the number of the prices that prove it."""
+    if bound > this.shown:
+        this.shown, this.row = bound, row
+    this.bound = max(this.bound, bound)
+
+
+@kernel
+def close_by_tree(this: Record, bound: int) -> None:
+    """Raise the bound of a range to what its tree proves."""
+    this.bound = max(this.bound, bound)
 
 
 @kernel
@@ -48,7 +55,8 @@ def lowest_cost(step: Step, first: int, tokens: int) -> int:
 
 @kernel
 def restart(this: Record) -> None:
-    """Put a range back to its beginning: its envelopes have changed, or its tree is gone."""
+    """Put a range back to its beginning: its envelopes have changed, or its tree is gone, and what that has proved."""
+    this.bound = this.shown
     this.state, this.level, this.planted, this.times = FRESH, 0, 0, 0
 
 
@@ -56,21 +64,15 @@ def restart(this: Record) -> None:
 def push(search: Search, parent: Record, first: int) -> int:
     """Cut off what a range has from envelope `first` on as a range of its own, and return its number.
 
-    It keeps the parent's bound, which holds there as well. -1 where there is no room for it. A full list reuses closed
-    ranges, which says nothing of their envelopes any more: the proof finds a reason for these by itself.
+    It keeps what prices say of the parent, which holds there as well. -1 where there is no room for it.
     """
     at, ranges = search.known.ranges, search.ranges
-    if at < ranges.size:
-        search.known.ranges = at + 1
-    else:
-        at = 0
-        while at < ranges.size and ranges[at].bound < search.known.cost:
-            at += 1
-        if at == ranges.size:
-            return -1
+    if at == ranges.size:
+        return -1
+    search.known.ranges = at + 1
     new = ranges[at]
-    new.bound, new.first, new.last, new.beyond = parent.bound, first, parent.last, parent.beyond
-    new.reason, new.priced = parent.reason, parent.priced
+    new.first, new.last, new.beyond = first, parent.last, parent.beyond
+    new.shown, new.row, new.priced = parent.shown, parent.row, parent.priced
     restart(new)
     parent.last = parent.beyond = first - 1
     return at
@@ -90,8 +92,8 @@ def begin(step: Step, search: Search, least: int) -> None:
     while end >= M:
         last = min(end, M + width - 1)
         new = search.ranges[search.known.ranges]
-        new.bound, new.first, new.last, new.beyond = max(0, G * M - total - most), M, last, last
-        new.reason, new.priced = COUNTED, 0
+        new.first, new.last, new.beyond = M, last, last
+        new.shown, new.row, new.priced = max(0, G * M - total - most), ANY_PRICES, 0
         restart(new)
         search.known.ranges += 1
         M = last + 1

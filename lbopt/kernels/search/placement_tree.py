@@ -8,7 +8,9 @@ a fractional class is placed in all ways that the node's prices do not refute (`
 bound is next, the deepest and then the newest among equals, so the tree dives towards assignments while the bound holds
 and turns back as soon as it does not. Large requests come first: few workers have room for them.
 
-Whether it ends or is cut off, the best bound of an open node bounds the envelope.
+Whether it ends or is cut off, the best bound of an open node bounds the envelope. Every node names the prices of its
+bound, so the tree is its own proof: a node that was branched on says that nothing but the nodes below it is possible at
+its prices, and any other that too few tokens are.
 """
 
 import numpy as np
@@ -16,9 +18,9 @@ import numpy as np
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.branching import CANDIDATES, fractional_classes, losses, parts
 from lbopt.kernels.search.columns import begin_columns, bonus_of, generate_columns
-from lbopt.kernels.search.keeping import improve, offer, place_in_bank, recall
+from lbopt.kernels.search.keeping import improve, offer, recall, write_down
 from lbopt.kernels.search.master import drop_columns, reset_master
-from lbopt.kernels.search.open_ranges import SHOWN_ANEW, close_in
+from lbopt.kernels.search.open_ranges import close_by_tree
 from lbopt.kernels.search.path import compose, follow, value_columns, what_is_left
 from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.state import EXACT, NONE, ROOT, SPOILT, WAITS, Master, Masters, Search, Step, Tree
@@ -39,54 +41,16 @@ PENDING, ENDED, SPLIT, NO_ROOM = 0, 1, 2, 3
 
 _SHUT = -(1 << 62)
 
-#: The range of a node that may be used again.
-_FREE = -1
-
 
 @kernel
-def _add_node(tree: Tree, i: int, parent: int, k: int, place: int, reach: int) -> None:
-    """Append an open node to the tree of range i; where there is no room for it, its parent is open again."""
+def _add_node(tree: Tree, parent: int, k: int, place: int, reach: int, row: int) -> None:
+    """Append an open node, bounded by prices `row`, to the tree that is worked on; there is room for it."""
     state, nodes = tree.state, tree.nodes
-    if state.used < nodes.size:
-        at = state.used
-        state.used = at + 1
-    elif state.free > 0:
-        at = state.free - 1
-        state.free = nodes[at].parent
-    else:
-        if parent >= 0:
-            nodes[parent].reach = max(nodes[parent].reach, reach)
-        return
-    new = nodes[at]
-    new.parent, new.size_class, new.place, new.reach, new.range = parent, k, place, reach, i
+    new = nodes[state.used]
+    state.used += 1
+    new.parent, new.size_class, new.place, new.reach, new.range = parent, k, place, reach, state.range
     new.depth = nodes[parent].depth + 1 if parent >= 0 else 0
-
-
-@kernel
-def _room(tree: Tree) -> int:
-    """Return for how many nodes there is room, at least one where any node can be spared.
-
-    Where all are used, those are freed that are shut and have nothing open below them. They are linked by `parent`.
-    """
-    state, nodes = tree.state, tree.nodes
-    if state.used < nodes.size or state.free > 0:
-        return 1
-    below = np.zeros(nodes.size, dtype=np.int64)
-    for j in range(nodes.size):
-        if nodes[j].range != _FREE and nodes[j].parent >= 0:
-            below[nodes[j].parent] += 1
-    freed = 0
-    for first in range(nodes.size):
-        j = first
-        while j >= 0 and nodes[j].range != _FREE and nodes[j].reach == _SHUT and below[j] == 0:
-            above = nodes[j].parent
-            nodes[j].range, nodes[j].parent = _FREE, state.free
-            state.free = j + 1
-            freed += 1
-            if above >= 0:
-                below[above] -= 1
-            j = above
-    return freed
+    new.row, new.chosen = row, -1
 
 
 @kernel
@@ -128,37 +92,36 @@ def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
     tree, m, this, found = masters.tree, masters.whole, search.ranges[i], search.pricing
     state, nodes = tree.state, tree.nodes
     M, first, scale = this.last, this.first, step.scale
-    target = _target(step, search, first)
-    state.closed = -1
     if this.planted == 0:
         return False  # without a root, no open node says nothing
     if state.current < 0:
         j = next_node(tree, i)
-        if j < 0 or nodes[j].reach < target:
-            close_in(this, search.known.cost, SHOWN_ANEW)
+        if j < 0 or nodes[j].reach < _target(step, search, first):
+            close_by_tree(this, search.known.cost)
             return False
-        close_in(this, step.workers * first - step.total - nodes[j].reach, SHOWN_ANEW)
+        close_by_tree(this, step.workers * first - step.total - nodes[j].reach)
         _enter(step, search, masters, j, M)
     j = state.current
-    if not generate_columns(step, search, m, M, target - 1, search.known.stop):
+    if not generate_columns(step, search, m, M, _target(step, search, first) - 1, search.known.stop):
         return True
     state.current = -1
-    reach = min(nodes[j].reach, found.lowest // scale) if found.lowest != NONE else _SHUT
+    reach = found.lowest // scale if found.lowest != NONE else _SHUT
+    row = write_down(step, search, -1)
+    if reach <= nodes[j].reach:
+        nodes[j].reach, nodes[j].row = reach, row
+    reach = nodes[j].reach
     if found.top >= 0:
         state.found = max(state.found, found.top)
         improve(step, search, search.spare, M, found.top, 20)
     if found.ended == SPOILT and state.spoilt < MOST_SPOILT:  # once more, with a new master
         search.known.warm = 0
         state.spoilt += 1
-        nodes[j].reach = reach
         return True
-    state.spoilt, state.closed, state.chosen = 0, j, -1
-    nodes[j].reach = _SHUT
-    if reach >= _target(step, search, first):
-        if first < M and state.found >= _target(step, search, first):
-            nodes[j].reach = reach
-            return True
-        _branch(step, search, m, tree, j, i, reach)
+    state.spoilt = 0
+    if reach < _target(step, search, first):
+        nodes[j].reach = _SHUT
+    elif first == M or state.found < _target(step, search, first):
+        nodes[j].reach = _branch(step, search, m, tree, j, row)
     return True
 
 
@@ -170,7 +133,7 @@ def _enter(step: Step, search: Search, masters: Masters, j: int, M: int) -> None
     if cold:
         reset_master(m, step.n, step.load.size, step.slots.max(), 2.0 * M + 1.0)
         known.warm = 1
-        recall(step, search, place_in_bank(search, known.prices - 1))
+        recall(step, search)
     elif m.counts.columns > CROWDED * step.load.size:
         drop_columns(m)
     follow(step, search.path, masters.tree, j)
@@ -187,23 +150,23 @@ def undecided(step: Step, search: Search, tree: Tree, i: int) -> bool:
 
 
 @kernel
-def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, i: int, above: int) -> None:
-    """Place a request of the class that has fewest ways left; add a node for each way. None reaches beyond `above`.
+def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, row: int) -> int:
+    """Place a request of the class that has fewest ways left, a node for each way; return what node j reaches then.
 
-    The path in use is that to node j of range i; `above` says how many tokens no node below it exceeds.
+    The path in use is that to node j, and search.best_price are its prices, number `row` of the log.
     """
     W, K, scale, path, state = step.load.size, step.v.size, step.scale, search.path, tree.state
-    first, M, size = search.ranges[i].first, search.ranges[i].last, path.state.workers
+    this, size = search.ranges[state.range], path.state.workers
+    first, M, above = this.first, this.last, tree.nodes[j].reach
     classes = np.zeros(K, dtype=np.int64)
     count = fractional_classes(m, step, path, classes)
     target = _target(step, search, first)
     search.price[:K] = search.best_price[:K]
     scaled = evaluate(what_is_left(step, path), search, M, EXACT) + scale * path.state.tokens
+    if scaled // scale <= above:
+        tree.nodes[j].row = row
     if scaled // scale < target:
-        return
-    if first < M and state.found >= target:
-        tree.nodes[j].reach = min(above, scaled // scale)
-        return
+        return _SHUT
     if count <= 0:  # rounding has spoilt the master: any class leads on
         count = 0
         for k in range(K - 1, -1, -1):
@@ -226,17 +189,20 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, i: int, a
         compose(step, path, search.leaf, search.spare)
         state.found = max(state.found, path.state.tokens)
         offer(step, search, search.spare, path.state.tokens)
-        if first < M and state.found >= _target(step, search, first):
-            tree.nodes[j].reach = min(above, scaled // scale)
-        return
-    state.chosen = chosen
-    _add_ways(step, search, m, tree, j, scaled, above, target)
+        split = first < M and state.found >= _target(step, search, first)
+        return min(above, scaled // scale) if split else _SHUT
+    tree.nodes[j].chosen = chosen
+    _add_ways(step, search, m, tree, j, scaled, row)
+    tree.nodes[j].row = row
+    return _SHUT
 
 
 @kernel
-def _add_ways(step: Step, search: Search, m: Master, tree: Tree, j: int, scaled: int, above: int, target: int) -> None:
+def _add_ways(step: Step, search: Search, m: Master, tree: Tree, j: int, scaled: int, row: int) -> None:
     """Add a node for each way of the class chosen. That of which the master takes most is the newest, and so on."""
-    path, scale, size, chosen = search.path, step.scale, search.path.state.workers, tree.state.chosen
+    path, scale, size = search.path, step.scale, search.path.state.workers
+    node = tree.nodes[j]
+    chosen, above, target = node.chosen, node.reach, _target(step, search, search.ranges[node.range].first)
     part = np.zeros(step.load.size)
     parts(m, chosen, part)
     done = np.zeros(size + 1, dtype=np.int64)
@@ -252,9 +218,10 @@ def _add_ways(step: Step, search: Search, m: Master, tree: Tree, j: int, scaled:
             if done[r] == 0 and (least < 0 or share[r] < share[least]):
                 least = r
         done[least] = 1
-        reach = min(above, (scaled - tree.lost[least]) // scale)
-        if reach >= target:
-            _add_node(tree, tree.state.range, j, chosen, path.who[least] if least < size else WAITS, reach)
+        reach = (scaled - tree.lost[least]) // scale
+        if min(above, reach) >= target:
+            proof = row if reach <= above else node.row
+            _add_node(tree, j, chosen, path.who[least] if least < size else WAITS, min(above, reach), proof)
 
 
 @kernel
@@ -264,17 +231,15 @@ def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int) -
     Returns PENDING, ENDED, SPLIT or NO_ROOM.
     """
     tree, state, this = masters.tree, masters.tree.state, search.ranges[i]
-    if state.left == 0:
-        if _room(tree) == 0:
-            return NO_ROOM
-        if this.planted == 0:
-            _add_node(tree, i, -1, 0, ROOT, NEAR)
-            this.planted = 1
-        state.left, state.range, state.current = nodes, i, -1
-        state.found = -1
-    elif _room(tree) == 0:
+    if state.used + step.load.size + 2 > tree.nodes.size:  # a root, and all ways of a class
         state.left = 0
         return NO_ROOM
+    if state.left == 0:
+        state.left, state.range, state.current = nodes, i, -1
+        state.found = -1
+        if this.planted == 0:
+            _add_node(tree, -1, 0, ROOT, NEAR, 0)
+            this.planted = 1
     more = grow_tree(step, search, masters, i)
     if more and undecided(step, search, tree, i):
         state.left = 0

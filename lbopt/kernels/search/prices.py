@@ -43,7 +43,7 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
         for w in range(first, last):
             margin = M - load[w]
             full = scale * margin - c * lowest
-            if c == 1 and 0 <= sums[c] <= margin:  # -1: nobody is left
+            if c == 1 and 0 <= sums[c] <= margin:  # -1: none is left
                 k = choices.best[last_fitting(choices.v, margin)]
                 value[w] = bound[w] = choices.p[k]
                 pattern[w, 0] = k

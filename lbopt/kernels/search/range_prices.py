@@ -13,15 +13,16 @@ left evenly, and their slack wanders between them until it is used up (`exchange
 
 import numpy as np
 
+from lbopt.kernels.arrays import Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.columns import AT_ONCE, NO_BOUND, begin_columns, bonus_of, generate_columns
 from lbopt.kernels.search.dive import UNFINISHED, dive
 from lbopt.kernels.search.exchange import exchange
 from lbopt.kernels.search.fill import fill, fill_evenly
-from lbopt.kernels.search.keeping import improve, keep_prices, offer, place_in_bank, recall
+from lbopt.kernels.search.keeping import improve, keep_prices, offer, recall
 from lbopt.kernels.search.master import drop_columns, reset_master
-from lbopt.kernels.search.open_ranges import SHOWN_ANEW, close_in, lowest_cost, narrow
+from lbopt.kernels.search.open_ranges import ANY_PRICES, close_in, lowest_cost, narrow
 from lbopt.kernels.search.path import clear_path, leave, value_columns
 from lbopt.kernels.search.prices import evaluate, threshold_prices
 from lbopt.kernels.search.state import (
@@ -58,19 +59,19 @@ def look_again(step: Step, search: Search, i: int) -> None:
     """
     this, known, W = search.ranges[i], search.known, step.load.size
     a, b, scale = this.first, this.last, step.scale
-    recall(step, search, place_in_bank(search, known.prices - 1))
-    this.priced = known.prices
+    recall(step, search)
+    this.priced, number = known.newest, known.newest - 1
     this.times += 1
     tokens = evaluate(step, search, b, GLANCE)
     known.work += 5 + W // 3
     if tokens != NONE and step.slots[W - 1] > 2:  # workers of one and two slots are looked at in full
-        close_in(this, lowest_cost(step, a, tokens // scale), known.prices)
+        close_in(this, lowest_cost(step, a, tokens // scale), number)
         alone = a == b or narrow(step, search, i)
         if (alone or b - a < 3) and this.bound < known.cost:
             tokens = evaluate(step, search, b, QUICK if alone else ROUGH)
             known.work += 5 + W // 3
             known.strayed += a == b and tokens != NONE and lowest_cost(step, a, tokens // scale) < known.cost
-    close_in(this, lowest_cost(step, a, tokens // scale) if tokens != NONE else CLOSED, known.prices)
+    close_in(this, lowest_cost(step, a, tokens // scale) if tokens != NONE else CLOSED, number)
 
 
 @kernel
@@ -81,29 +82,34 @@ def first_prices(step: Step, search: Search, i: int) -> None:
     tokens = threshold_prices(step, search, M)
     known.work += 50 + 5 * W
     if tokens == NONE:
-        close_in(this, CLOSED, SHOWN_ANEW)
+        close_in(this, CLOSED, ANY_PRICES)
         return
     keep_prices(step, search, M)
-    close_in(this, lowest_cost(step, this.first, tokens // step.scale), known.prices)
-    known.aim = min(this.bound, known.cost)
-    this.priced = known.prices
-    recall(step, search, place_in_bank(search, known.prices - 1))
+    _close_at_newest(step, search, this, tokens)
+    recall(step, search)
     tokens = fill(step, search, M, search.leaf)
     if tokens >= 0:
         improve(step, search, search.leaf, M, tokens, 40)
 
 
 @kernel
+def _close_at_newest(step: Step, search: Search, this: Record, tokens: int) -> None:
+    """Bound a range by what the newest prices say: scale times the tokens that no assignment there exceeds."""
+    known = search.known
+    close_in(this, lowest_cost(step, this.first, tokens // step.scale), known.newest - 1)
+    known.aim = min(this.bound, known.cost)
+    this.priced = known.newest
+
+
+@kernel
 def price_by_few(step: Step, search: Search, masters: Masters, i: int, few: int) -> None:
     """Price the envelope of range i by its `few` workers of few slots, and keep the assignment that this leads to."""
-    this, known = search.ranges[i], search.known
+    this = search.ranges[i]
     tokens = price_few(step, search, masters, this.last, few)
     if tokens == NONE:
-        close_in(this, CLOSED, SHOWN_ANEW)
+        close_in(this, CLOSED, ANY_PRICES)
     elif tokens != NO_BOUND:
-        close_in(this, lowest_cost(step, this.first, tokens // step.scale), known.prices)
-        known.aim = min(this.bound, known.cost)
-        this.priced = known.prices
+        _close_at_newest(step, search, this, tokens)
 
 
 @kernel
@@ -116,7 +122,7 @@ def best_prices(step: Step, search: Search, masters: Masters, i: int) -> bool:
         if known.warm == 0 or m.counts.pivots > MOST_PIVOTS:
             reset_master(m, step.n, W, step.slots.max(), 2.0 * M + 1.0)
             known.warm = 1
-        elif abs(M - search.bank_at[place_in_bank(search, known.prices - 1)]) > NEAR:
+        elif abs(M - search.bank_at[(known.newest - 1) % search.bank_at.size]) > NEAR:
             drop_columns(m)  # most of them are in the way there
         _begin_at(step, search, masters, M)
         found.phase, found.range, found.begun = COLUMNS, i, m.counts.pivots
@@ -129,9 +135,7 @@ def best_prices(step: Step, search: Search, masters: Masters, i: int) -> bool:
         known.patience = (known.patience + work // (4 * (5 + W // 3))) // 2
         if found.lowest != NO_BOUND:  # else the deadline passed before the first prices
             keep_prices(step, search, M)
-            close_in(this, lowest_cost(step, this.first, found.lowest // step.scale), known.prices)
-            known.aim = min(this.bound, known.cost)
-            this.priced = known.prices
+            _close_at_newest(step, search, this, found.lowest)
         if found.top >= 0:
             improve(step, search, search.spare, M, found.top, 100)
         if found.ended != CONVERGED or this.bound >= known.cost:
@@ -155,7 +159,7 @@ def _begin_at(step: Step, search: Search, masters: Masters, M: int) -> None:
     clear_path(step, search.path)
     leave(step, search.path)
     value_columns(masters.whole, step, search.path, M, bonus_of(step))
-    recall(step, search, place_in_bank(search, search.known.prices - 1))
+    recall(step, search)
     begin_columns(search, True)
 
 
@@ -171,7 +175,7 @@ def price_few(step: Step, search: Search, masters: Masters, M: int, few: int) ->
         return NO_BOUND
     if served == NONE:
         return NONE
-    recall(step, search, place_in_bank(search, known.prices - 1))
+    recall(step, search)
     total = evaluate(step, search, M, QUICK)
     known.work += 10 + W
     if total != NONE and served >= 0 and fill_evenly(step, search, M, few, search.kept) >= 0:

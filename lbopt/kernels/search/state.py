@@ -27,23 +27,25 @@ CLOSED = 1 << 62
 #: How `envelopes.advance` ends; FULL: there is no room for another range or node.
 FULL, OPEN, PROVED = -1, 0, 1
 
-#: What is known of a search. `cost`: of the best assignment, tokens; `ranges`: open ranges in use; `prices`: found so
-#: far; `work`: done, about microseconds; `bound`: proved lower bound on the cost; `warm`: 1 where the master has been
-#: used for this decision; `patience`: evaluations of a single envelope at prices of others before it gets its own;
-#: `stop`: work at which the present slice ends; `deadline`, `expired`: see `lbopt.kernels.deadline`; `seed`: of draws;
-#: `uneven`: even starts in a row that led to nothing; `aim`: bound of the range that is worked on, below which
-#: assignments are not looked for. It is no bound on the cost: that is `bound`, the least of all open ranges; `strayed`:
-#: envelopes that stayed open at the newest prices, and `astray`: after how many of these one gets prices of its own.
+#: What is known of a search. `cost`: of the best assignment, tokens; `ranges`: open ranges in use; `prices`: written
+#: down so far, and `newest`: 1 + the number of the newest of these that a range was given, 0 for none; `work`: done,
+#: about microseconds; `bound`: proved lower bound on the cost; `warm`: 1 where the master has been used for this
+#: decision; `patience`: evaluations of a single envelope at prices of others before it gets its own; `stop`: work at
+#: which the present slice ends; `deadline`, `expired`: see `lbopt.kernels.deadline`; `seed`: of draws; `uneven`: even
+#: starts in a row that led to nothing; `aim`: bound of the range that is worked on, below which assignments are not
+#: looked for. It is no bound on the cost: that is `bound`, the least of all open ranges; `strayed`: envelopes that
+#: stayed open at the newest prices, and `astray`: after how many of these one gets prices of its own.
 KNOWN = integers(
     *("cost", "ranges", "prices", "work", "bound", "warm", "patience", "stop", "deadline", "expired", "seed", "most"),
-    *("uneven", "aim", "strayed", "astray"),
+    *("uneven", "aim", "strayed", "astray", "newest"),
 )
 
 #: A range of envelopes. `bound`: on the cost, tokens; `first`, `last`: envelopes; `beyond`: the last one that it stands
 #: for, as no load lies between `last` and that; `state`: what is done with it next, see `open_ranges`; `level`: of its
-#: trees; `planted`: 1 where a tree of placements has a root for it; `priced`: number of prices there were
-#: when it was last evaluated; `times`: how often it was; `reason`: where `bound` comes from, see `open_ranges`.
-RANGE = integers("bound", "first", "last", "beyond", "state", "level", "planted", "priced", "times", "reason")
+#: trees; `planted`: 1 where a tree of placements has a root for it; `priced`: the newest prices when it was last
+#: evaluated; `times`: how often it was; `shown`: the part of `bound` that prices prove, and `row`: which ones. What is
+#: above that comes from its tree.
+RANGE = integers("bound", "first", "last", "beyond", "state", "level", "planted", "priced", "times", "shown", "row")
 
 #: The pricing of one envelope along a path, which can be taken up again. `phase`: of the pricing of a range, and
 #: `range`: priced; `begun`: pivots of the master when that began; `rounds`: so far; `lowest`: best bound, times scale;
@@ -91,14 +93,15 @@ COUNTS = integers("workers", "classes", "columns", "tight", "pivots", "entries",
 PATH = integers("workers", "tokens")
 
 #: A node of a tree of placements. `parent`: -1 for none; `size_class`: class placed; `place`: worker, WAITS or ROOT;
-#: `reach`: tokens that are not ruled out, -2**62 = closed; `depth`: placements so far; `range`: whose tree it is of.
-PLACEMENT = integers("parent", "size_class", "place", "reach", "depth", "range")
+#: `reach`: tokens that are not ruled out, -2**62 = closed; `depth`: placements so far; `range`: whose tree it is of;
+#: `row`: of the prices by which nothing beyond `reach` is left; `chosen`: the class that the nodes below place, -1
+#: where there are none.
+PLACEMENT = integers("parent", "size_class", "place", "reach", "depth", "range", "row", "chosen")
 
 #: State of the trees. `used`: nodes; `left`: nodes that may still be bounded, 0 = all trees rest; `range`: worked on;
-#: `current`: node being bounded, -1 = none; `spoilt`: how often rounding has spoilt the master there; `closed`: node
-#: closed last, -1 = none; `chosen`: class placed to close it, -1 where its bound sufficed; `found`: tokens of the best
-#: assignment filled for the tree, -1 for none; `free`: 1 + first node that may be used again, 0 for none.
-TREE = integers("used", "left", "range", "current", "spoilt", "closed", "chosen", "found", "free")
+#: `current`: node being bounded, -1 = none; `spoilt`: how often rounding has spoilt the master there; `found`: tokens
+#: of the best assignment filled for the tree, -1 for none.
+TREE = integers("used", "left", "range", "current", "spoilt", "found")
 
 
 @by_reference
@@ -245,8 +248,8 @@ class Search(NamedTuple):
 
     known: Record  # KNOWN
     ranges: Records  # (.,) RANGE
-    bank: Ints  # (P, K) the newest P prices
-    bank_at: Ints  # (P,) the envelopes they were found at
+    bank: Ints  # (P, K) the log of prices: prices i are in row i % P, and those that rows have lost are not proofs
+    bank_at: Ints  # (P,) the envelopes they were found at, -1 for those of a node of a tree
     answer: Ints  # (W, Q) the best assignment
     price: Ints  # (K,) the prices in use
     best_price: Ints  # (K,) the prices of the best bound at this envelope

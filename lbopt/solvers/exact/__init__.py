@@ -8,8 +8,7 @@ from lbopt.solvers.exact.known_ends_proof import written_known_ends_proof
 from lbopt.solvers.exact.known_ends_search import search_known_ends
 from lbopt.solvers.exact.leximax import most_even
 from lbopt.solvers.exact.leximax_windows import most_even_window
-from lbopt.solvers.exact.proof import written_proof
-from lbopt.solvers.exact.search import ExactAnswer, search_exactly
+from lbopt.solvers.exact.search import ExactAnswer, search_exactly, written_proof
 from lbopt.solvers.exact.window_proof import written_window_proof
 from lbopt.solvers.exact.windows import search_window
 

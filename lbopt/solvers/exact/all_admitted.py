@@ -17,8 +17,9 @@ deviations.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from functools import partial
 from math import lgamma, log
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,6 @@ from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS, Balancing
-from lbopt.solvers.exact.closures import Closures
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.packing import Packing
 from lbopt.solvers.exact.workspace import fits_memory
@@ -56,7 +56,10 @@ MANY, LATER = 2_000, 6
 _PRICE_SLICE = 5_000
 
 
-@dataclass(slots=True)
+#: Spends turn i in slices, and returns whether it has nothing left to try.
+_Method = Callable[[int], Generator[None, None, bool]]
+
+
 class SearchState:
     """The search as it goes on: the best assignment and bound so far, and where the bound comes from.
 
@@ -64,19 +67,147 @@ class SearchState:
     "enumeration", the last two being the search's own word.
     """
 
-    problem: StepProblem
-    assignment: IntArray
-    cost: int
-    bound: int
-    proof: str
-    work: int = 0
-    decision: Decision | None = None
-    prices: Search | None = None
+    def __init__(self, problem: StepProblem, limits: Limits) -> None:
+        self.problem, self._limits = problem, limits
+        base, sizes, self._unit = _reduced(problem)
+        slots = np.minimum(problem.slots, sizes.size)  # "no limit" may be a number that cannot be added up
+        self._given = base, slots, sizes
+        self._workers, self._total = base.size, sum(base.tolist()) + sum(sizes.tolist())
+        self._balancing = Balancing(base, slots, sizes, limits)
+        self._first, self._filling = self._balancing.longest_first(), self._balancing.fill_to_targets()
+        next(self._first, None)  # at once at the bound, or after the first swaps
+        self.assignment = self._balancing.assignment
+        self.cost, self.bound = objective(problem, self.assignment), self._cost_at(self._balancing.bound)
+        self.proof, self.work = "elementary-bound", 0
+        self._few: _FewWorkers | None = None
+        self._packing: Packing | None = None
+        self._decision: Decision | None = None
+        self._search: Search | None = None
 
     @property
     def done(self) -> bool:
         """Whether cost and bound are equal."""
         return bool(self.cost == self.bound)
+
+    def kept(self) -> dict[str, Any]:
+        """Return what the search by prices leaves: prices, envelopes, scale and closures of an `ExactAnswer`."""
+        if self._search is None or self._decision is None:
+            return {}
+        prices, envelopes = self._decision.newest_prices(self._search)
+        closures = self._decision.closures(self._search, self.bound) if self.proof == "certificate" else None
+        return {"prices": prices, "envelopes": envelopes, "scale": self._decision.scale, "closures": closures}
+
+    def run(self) -> Generator[SearchState, None, None]:
+        """Search, and yield this object after each slice."""
+        yield self
+        for _ in self._first:
+            self._take(self._balancing.assignment)
+            self.work += SLICE_MICROSECONDS
+            yield self
+        self._take(self._balancing.assignment)
+        if self.done:
+            return
+        methods, turn = self._methods(), 0
+        while methods:
+            for method in list(methods):
+                exhausted = yield from _passed_on(method(turn), self)
+                if self.cost <= self.bound:
+                    yield self
+                    return
+                if exhausted:
+                    methods.remove(method)
+            turn = min(turn + 1, 30)
+
+    def _methods(self) -> list[_Method]:
+        """Return the methods that can be used, in the order of their turns."""
+        base, slots, sizes = self._given
+        share = sizes.size / max(1, int((slots > 0).sum()))
+        expected = _expected_at_bound(base, slots, sizes, self._balancing.bound)
+        late = _LATE if expected > _PLENTY and share > FEW_PACKED else 0
+        methods: list[_Method] = [partial(self._by_prices, late)] if fits_memory(self.problem) else []
+        methods.insert(0 if expected > 0 and share > FEW_PACKED else 1, self._fill)
+        if share <= MOST_PACKED:
+            methods.insert(0 if share <= FEW_PACKED else 1, self._pack)
+        self._few = _FewWorkers.of(base, slots, sizes, self._balancing.bound, self._balancing.max_load)
+        if self._few is not None:
+            methods.insert(0, self._enumerate)
+        return methods
+
+    def _cost_at(self, largest: int) -> int:
+        return int(self._unit * (self._workers * largest - self._total))
+
+    def _take(self, assignment: IntArray) -> None:
+        """Keep an assignment that costs less than the best one."""
+        value = objective(self.problem, assignment)
+        if value < self.cost:
+            self.assignment, self.cost = assignment, value
+
+    def _enumerate(self, turn: int) -> Generator[None, None, bool]:
+        few = self._few
+        assert few is not None, "else it gets no turn"
+        before = few.work
+        given_up = yield from few.search(_FEW << turn, self._limits)
+        self.work += (few.work - before) // _FEW_PER_MICROSECOND
+        if few.assignment is not None:
+            self._take(few.assignment)
+        if self._cost_at(few.bound) > self.bound:
+            self.bound, self.proof = self._cost_at(few.bound), "enumeration"
+        return few.done or given_up
+
+    def _fill(self, turn: int) -> Generator[None, None, bool]:
+        for _ in range(1 << turn):
+            next(self._filling, None)
+            self.work += SLICE_MICROSECONDS
+            if self._balancing.done:
+                break
+            yield
+        self._take(self._balancing.assignment)
+        return self._balancing.done
+
+    def _pack(self, turn: int) -> Generator[None, None, bool]:
+        base, slots, sizes = self._given
+        if sizes.size > MANY:
+            turn -= LATER
+        if turn < 0:
+            return False
+        packing = self._packing = self._packing or Packing(base, slots, sizes, self._limits)
+        least = max(self._balancing.bound, -(-(self.bound // self._unit + self._total) // self._workers))
+        running = packing.improve(least, (self.cost // self._unit + self._total) // self._workers, turn)
+        ended = False
+        while not ended and self.cost > self.bound:
+            before = packing.work
+            ended = next(running, True) is True
+            self.work += packing.work - before
+            if packing.assignment is not None:
+                self._take(packing.assignment)
+            yield
+        return self.done
+
+    def _by_prices(self, late: int, turn: int) -> Generator[None, None, bool]:
+        """Spend a turn on the search by prices, from turn `late` on; return whether it has nothing left to try."""
+        if turn < late:
+            return False
+        if self._decision is None:
+            self._decision = Decision(self.problem)
+            if self._decision.scale == 0:
+                return True
+            self._search = self._decision.start(self.cost, self._limits.seed, bound=self.bound)
+            self._decision.advance(self._search, 0)  # loads the kernel, which no deadline has to pay for
+        decision, search, budget, state = self._decision, self._search, _PRICES << turn, UNDECIDED
+        assert search is not None, "it was started with the decision"
+        while budget > 0 and state == UNDECIDED and not self.done and not search.known.expired:
+            search.known.cost = min(int(search.known.cost), self.cost)
+            before = int(search.known.cost)
+            state = decision.advance(search, _PRICE_SLICE, self._limits.deadline())
+            if search.known.cost < before:
+                self._take(decision.handed_out(search))
+            bound = int(min(search.known.bound, search.known.cost))
+            if bound > self.bound:
+                self.bound, self.proof = bound, "certificate"
+            budget -= _PRICE_SLICE
+            self.work += _PRICE_SLICE
+            yield
+        return state not in (UNDECIDED, PROVED)
 
 
 def place_all(problem: StepProblem, limits: Limits) -> Generator[SearchState, None, None]:
@@ -89,104 +220,7 @@ def place_all(problem: StepProblem, limits: Limits) -> Generator[SearchState, No
     limits
         When the time is over: a slice does not outlast it. The caller looks at the other limits.
     """
-    base, sizes, unit = _reduced(problem)
-    slots = np.minimum(problem.slots, sizes.size)  # "no limit" may be a number that cannot be added up
-    balancing = Balancing(base, slots, sizes, limits)
-    G, total = base.size, sum(base.tolist()) + sum(sizes.tolist())
-
-    def cost_at(largest: int) -> int:
-        return int(unit * (G * largest - total))
-
-    def take(assignment: IntArray) -> None:
-        value = objective(problem, assignment)
-        if value < known.cost:
-            known.assignment, known.cost = assignment, value
-
-    first = balancing.longest_first()
-    next(first, None)  # at once at the bound, or after the first swaps
-    bound = cost_at(balancing.bound)
-    known = SearchState(
-        problem, balancing.assignment, objective(problem, balancing.assignment), bound, "elementary-bound"
-    )
-    yield known
-    for _ in first:
-        take(balancing.assignment)
-        known.work += SLICE_MICROSECONDS
-        yield known
-    take(balancing.assignment)
-    if known.done:
-        return
-    few = _FewWorkers.of(base, slots, sizes, balancing.bound, balancing.max_load)
-    filling = balancing.fill_to_targets()
-
-    def enumerate_few(turn: int) -> Generator[None, None, bool]:
-        assert few is not None, "else it gets no turn"
-        before = few.work
-        given_up = yield from few.search(_FEW << turn, limits)
-        known.work += (few.work - before) // _FEW_PER_MICROSECOND
-        if few.assignment is not None:
-            take(few.assignment)
-        if cost_at(few.bound) > known.bound:
-            known.bound, known.proof = cost_at(few.bound), "enumeration"
-        return few.done or given_up
-
-    def fill(turn: int) -> Generator[None, None, bool]:
-        for _ in range(1 << turn):
-            next(filling, None)
-            known.work += SLICE_MICROSECONDS
-            if balancing.done:
-                break
-            yield
-        take(balancing.assignment)
-        return balancing.done
-
-    packing: Packing | None = None
-
-    def exchange_slack(turn: int) -> Generator[None, None, bool]:
-        if sizes.size > MANY:
-            turn -= LATER
-        if turn < 0:
-            return False
-        nonlocal packing
-        if packing is None:
-            packing = Packing(base, slots, sizes, limits)
-        least = max(balancing.bound, -(-(known.bound // unit + total) // G))
-        running = packing.improve(least, (known.cost // unit + total) // G, turn)
-        ended = False
-        while not ended and known.cost > known.bound:
-            before = packing.work
-            ended = next(running, True) is True
-            known.work += packing.work - before
-            if packing.assignment is not None:
-                take(packing.assignment)
-            yield
-        return known.done
-
-    share = sizes.size / max(1, int((slots > 0).sum()))
-    expected = _expected_at_bound(base, slots, sizes, balancing.bound)
-
-    def price(turn: int) -> Generator[None, None, bool]:
-        if expected > _PLENTY and turn < _LATE and share > FEW_PACKED:
-            return False
-        return (yield from _search_prices(known, _PRICES << turn, take, limits))
-
-    turns = [price] if fits_memory(problem) else []
-    turns.insert(0 if expected > 0 and share > FEW_PACKED else 1, fill)
-    if share <= MOST_PACKED:
-        turns.insert(0 if share <= FEW_PACKED else 1, exchange_slack)
-    if few is not None:
-        turns.insert(0, enumerate_few)
-    turn = 0
-    while turns:
-        for method in list(turns):
-            running = method(turn)
-            exhausted = yield from _passed_on(running, known)
-            if known.cost <= known.bound:
-                yield known
-                return
-            if exhausted:
-                turns.remove(method)
-        turn = min(turn + 1, 30)
+    return SearchState(problem, limits).run()
 
 
 def _passed_on(running: Generator[None, None, bool], known: SearchState) -> Generator[SearchState, None, bool]:
@@ -214,50 +248,6 @@ def _expected_at_bound(base: IntArray, slots: IntArray, sizes: IntArray, bound: 
     deviation = 0.5 + float(sizes.std()) * each**0.5
     window = min(0.0, log(max(0, slack) / G + 1) - log(2.5 * deviation))
     return lgamma(N + 1) - G * lgamma(each + 1) + (G - 1) * window
-
-
-def _search_prices(
-    known: SearchState, budget: int, take: Callable[[IntArray], None], limits: Limits
-) -> Generator[None, None, bool]:
-    """Spend a budget on the search by prices; returns whether it has nothing left to try."""
-    if known.decision is None:
-        known.decision = Decision(known.problem)
-        if known.decision.scale == 0:
-            return True
-        known.prices = known.decision.start(known.cost, limits.seed, bound=known.bound)
-        known.decision.advance(known.prices, 0)  # loads the kernel, which no deadline has to pay for
-    decision, search = known.decision, known.prices
-    assert search is not None, "it was started with the decision"
-    state = UNDECIDED
-    while budget > 0 and state == UNDECIDED and not known.done and not search.known.expired:
-        search.known.cost = min(int(search.known.cost), known.cost)
-        before = int(search.known.cost)
-        state = decision.advance(search, _PRICE_SLICE, limits.deadline())
-        if search.known.cost < before:
-            take(decision.handed_out(search))
-        bound = int(min(search.known.bound, search.known.cost))
-        if bound > known.bound:
-            known.bound, known.proof = bound, "certificate"
-        budget -= _PRICE_SLICE
-        known.work += _PRICE_SLICE
-        yield
-    return state not in (UNDECIDED, PROVED)
-
-
-def kept_prices(known: SearchState) -> tuple[IntArray, IntArray, int] | None:
-    """Return prices, the envelopes they were found at, and their scale, where prices were found."""
-    if known.prices is None or known.decision is None:
-        return None
-    kept = min(int(known.prices.known.prices), known.prices.bank.shape[0])
-    K = known.decision.step.v.size
-    return known.prices.bank[:kept, :K].copy(), known.prices.bank_at[:kept].copy(), known.decision.scale
-
-
-def closures_of(known: SearchState) -> Closures | None:
-    """Return why the ranges of the search by prices are closed, where prices alone close them."""
-    if known.prices is None or known.decision is None:
-        return None
-    return Closures.of(known.decision.step, known.prices, known.bound)
 
 
 class _FewWorkers:

@@ -22,10 +22,14 @@ from lbopt.kernels.search.open_ranges import begin
 from lbopt.kernels.search.state import Search, Step
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
+from lbopt.solvers.exact.closures import Closures
 from lbopt.solvers.exact.workspace import workspace
 
 #: Largest magnitude that an evaluation may reach (prices times scale, summed over all requests).
 LARGEST = 1 << 60
+
+#: Prices that a search hands over to the next one.
+_KEPT = 64
 
 #: Prices are rounded to 1/4096 token where magnitudes allow it.
 FINEST_SCALE = 4096
@@ -125,6 +129,16 @@ class Decision:
         """
         search.known.deadline = deadline
         return int(advance(self.step, search, self.masters, budget))
+
+    def closures(self, search: Search, bound: int) -> Closures | None:
+        """Return why no cost is below `bound`, as a search that has proved it logged it."""
+        return Closures.of(self.step, search, self.masters.tree, self.workers, bound)
+
+    def newest_prices(self, search: Search) -> tuple[IntArray, IntArray]:
+        """Return the newest prices that ranges were given, int64 (P, K), and the envelopes they were found at, (P,)."""
+        found = search.bank_at[: min(int(search.known.prices), search.bank_at.size)]
+        kept = np.flatnonzero(found >= 0)[-_KEPT:]
+        return search.bank[kept, : self.step.v.size], search.bank_at[kept]
 
     def handed_out(self, search: Search) -> IntArray:
         """Return the worker of each request in the best assignment of `search`."""

@@ -20,12 +20,7 @@ from lbopt.solvers.exact.known_ends_proof import written_known_ends_proof
 from lbopt.solvers.exact.known_ends_search import search_known_ends
 from lbopt.solvers.exact.leximax import load_kernels, most_even
 from lbopt.solvers.exact.leximax_windows import load_window_kernel, most_even_window
-from lbopt.solvers.exact.proof import written_proof
-from lbopt.solvers.exact.search import (
-    ExactAnswer,
-    raised,
-    search_exactly,
-)
+from lbopt.solvers.exact.search import ExactAnswer, raised, search_exactly, written_proof
 from lbopt.solvers.exact.window_proof import written_window_proof
 from lbopt.solvers.exact.windows import has_one_profile, search_window
 from lbopt.solvers.leximax import has_stages

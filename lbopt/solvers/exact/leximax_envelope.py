@@ -79,7 +79,7 @@ def hand_over(search: Search, answer: ExactAnswer) -> None:
     kept, K = answer.prices.shape
     search.bank[:kept, :K] = answer.prices
     search.bank_at[:kept] = answer.envelopes
-    search.known.prices = kept
+    search.known.prices = search.known.newest = kept
 
 
 def _least_possible(decision: Decision, cost: int) -> int:

@@ -66,7 +66,7 @@ class Room:
         hand_over(self.search, answer)
         kept = min(int(self.search.known.prices), self.search.bank.shape[0])
         self._prices = [floor, *(self.search.bank[j, self._kept].copy() for j in range(kept))]
-        self.search.known.prices = 0
+        self.search.known.prices = self.search.known.newest = 0
 
     @property
     def best(self) -> IntArray:

@@ -99,7 +99,7 @@ def _asked(room: Room, j: int, prices: dict[str, IntArray], work: int, limits: L
     alone, known = search.ranges[0], search.known
     alone.fill(0)
     alone.first, alone.last, alone.beyond, alone.state = envelope, envelope, envelope, MASTER  # it has prices
-    known.cost, known.ranges, known.prices = envelope + 1, 1, 1
+    known.cost, known.ranges, known.prices, known.newest = envelope + 1, 1, 1, 1
     state, ending = OPEN, None
     while state == OPEN and ending is None:
         known.deadline = limits.deadline()
@@ -108,8 +108,7 @@ def _asked(room: Room, j: int, prices: dict[str, IntArray], work: int, limits: L
             ending = limits.stopped() or ("time" if known.expired else None) or ("open" if known.work >= work else None)
     if known.cost <= envelope:
         return "found", _without_tickets(search.answer[:W, : step.slots.max()], room.slots, K)
-    count, size = int(known.prices) - 1, search.bank.shape[0]
-    at = count if count < size else 1 + (count - 1) % (size - 1)  # the newest, see `keeping.place_in_bank`
+    at = (int(known.newest) - 1) % search.bank.shape[0]
     prices.update(requests=search.bank[at, :K].copy(), tickets=search.bank[at, K:L].copy(), limits=allowed)
     return ending or ("none" if state == PROVED else "open"), None
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lbopt.exceptions import CertificateError
 from lbopt.kernels.deadline import ENDLESS
 from lbopt.kernels.routing.balance_route import br_0
 from lbopt.kernels.routing.state import parameters_of
@@ -13,8 +14,9 @@ from lbopt.kernels.search.state import OPEN, PROVED
 from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
+from lbopt.solvers.certificates import Certificate, priced_envelopes
 from lbopt.solvers.elementary import elementary_bound
-from lbopt.solvers.exact.all_admitted import SearchState, closures_of, kept_prices, place_all
+from lbopt.solvers.exact.all_admitted import SearchState, place_all
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS
 from lbopt.solvers.exact.closures import Closures
 from lbopt.solvers.exact.cold_start import balanced_start, is_cold
@@ -58,12 +60,12 @@ class ExactAnswer:
     cost
         Cost of the best assignment known, `best` included, tokens; None where the search refused.
     prices, envelopes, scale
-        int64 (P, K) and (P,): the prices found and the envelopes they were found at, in 1/scale tokens.
+        int64 (P, K) and (P,): the newest prices and the envelopes they were found at, in 1/scale tokens.
     proof
         Where the bound comes from: "elementary-bound", or what `lbopt.solvers.checked` checks, "certificate" or
         "enumeration".
     closures
-        Why the ranges of a search by prices are closed, where prices alone close them; else None.
+        Why the ranges of a search by prices are closed: its proof. None where the log was too long to be kept.
     """
 
     assignment: IntArray | None
@@ -221,16 +223,16 @@ def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAn
     known = what_is_known(search)
     if known.cost < cost:
         assignment, cost = decision.handed_out(search), known.cost
-    kept = min(known.prices, search.bank.shape[0])
+    prices, envelopes = decision.newest_prices(search)
     return ExactAnswer(
         assignment=assignment,
         bound=min(known.bound, cost),
         stop=stop,
         cost=cost,
-        prices=search.bank[:kept, : decision.step.v.size].copy(),
-        envelopes=search.bank_at[:kept].copy(),
+        prices=prices,
+        envelopes=envelopes,
         scale=decision.scale,
-        closures=Closures.of(decision.step, search, cost) if stop == "done" else None,
+        closures=decision.closures(search, min(known.bound, cost)),
     )
 
 
@@ -300,16 +302,27 @@ def search_all_admitted(problem: StepProblem, best: int | None, limits: Limits) 
             raise
         stop = "interrupted"
     assert known is not None, "the first look comes before any doubt"
-    prices, envelopes, scale = kept_prices(known) or (None, None, 1)
     cost = known.cost if best is None else min(known.cost, best)
     return ExactAnswer(
         assignment=None if best is not None and best <= known.cost else known.assignment,
         bound=known.bound,
         stop="done" if known.bound == cost else stop,
         cost=cost,
-        prices=prices,
-        envelopes=envelopes,
-        scale=scale,
         proof=known.proof,
-        closures=closures_of(known) if known.done and known.proof == "certificate" else None,
+        **known.kept(),
     )
+
+
+def written_proof(problem: StepProblem, answer: ExactAnswer) -> Certificate:
+    """Return the certificate that no assignment costs less than answer.bound: the log of the search by prices.
+
+    Raises
+    ------
+    CertificateError
+        Where the log was too long to be kept, or is too long to be written down.
+    """
+    if answer.bound <= 0:  # no cost is below 0, and nothing has to be shown
+        return priced_envelopes(problem.digest, answer.bound, 1, [], [])
+    if answer.closures is None:
+        raise CertificateError("the log of the search was too long to be kept, so there is no proof to write down")
+    return answer.closures.certificate(problem)

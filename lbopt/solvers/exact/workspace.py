@@ -9,9 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lbopt.kernels.arrays import Record, record, records
-from lbopt.kernels.search.columns import AT_ONCE
 from lbopt.kernels.search.exchange import OPENED
-from lbopt.kernels.search.placement_tree import NEAR
 from lbopt.kernels.search.state import (
     COUNTS,
     KNOWN,
@@ -21,7 +19,6 @@ from lbopt.kernels.search.state import (
     PLACEMENT,
     PRICING,
     RANGE,
-    ROOT,
     TREE,
     Exchanging,
     Filling,
@@ -37,7 +34,10 @@ from lbopt.model import StepProblem
 #: Ranges of envelopes and nodes of trees: of these arrays only what is used takes memory.
 _NODES, _BRANCHES = 1 << 18, 1 << 20
 
-_PRICES, _COLUMNS = 64, 6000
+_COLUMNS = 6000
+
+#: Vectors of prices in the log of a search, and bytes that it takes at most unless so few of them take more.
+_FEWEST_PRICES, _MOST_PRICES, _PRICE_BYTES = 64, 1 << 14, 1 << 27
 
 #: Open workers, size classes and slots that there is room for from the beginning: to grow takes some 30 ms.
 _LEAST = (256, 512, 8)
@@ -54,8 +54,13 @@ def bytes_needed(problem: StepProblem) -> int:
     Q = int(problem.slots.max())
     tight = W + min(N + 1, W * Q) + 1
     columns = max(_COLUMNS, 16 * W)
-    per_worker, per_request = 14 * Q + 42, _PRICES + 17 + 5 * Q
-    return 8 * (tight**2 + columns * (Q + 4) + W * per_worker + N * per_request + 6 * _BRANCHES)
+    per_worker, per_request = 14 * Q + 42, _log_size(N) + 17 + 5 * Q
+    return 8 * (tight**2 + columns * (Q + 4) + W * per_worker + N * per_request + 8 * _BRANCHES)
+
+
+def _log_size(K: int) -> int:
+    """Return how many vectors of K prices the log of a search has room for."""
+    return max(_FEWEST_PRICES, min(_MOST_PRICES, _PRICE_BYTES // (8 * max(1, K))))
 
 
 def fits_memory(problem: StepProblem) -> bool:
@@ -103,6 +108,7 @@ class Known(NamedTuple):
     aim: int
     strayed: int
     astray: int
+    newest: int
 
 
 def what_is_known(search: Search) -> Known:
@@ -113,27 +119,6 @@ def what_is_known(search: Search) -> Known:
 def _words(state: Record) -> np.ndarray:
     """Return the integers of a record as an array of the same memory."""
     return np.asarray(state.base).view(np.int64)
-
-
-def plant_tree(search: Search, masters: Masters, first: int, last: int | None = None) -> None:
-    """Leave one range of envelopes open, and the root in its tree of placements.
-
-    Parameters
-    ----------
-    search, masters
-        The state of the search and the trees, which change in place.
-    first, last
-        The range, tokens; without `last` a single envelope.
-    """
-    alone, tree = search.ranges[0], masters.tree
-    alone.fill(0)
-    alone.first, alone.last, alone.planted = first, first if last is None else last, 1
-    search.known.stop = AT_ONCE
-    root = tree.nodes[0]
-    root.fill(0)
-    root.parent, root.place, root.reach = -1, ROOT, NEAR
-    tree.state.used, tree.state.range, tree.state.current = 1, 0, -1
-    tree.state.found, tree.state.free = -1, 0
 
 
 def exchanging(W: int, K: int, Q: int) -> Exchanging:
@@ -193,8 +178,8 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
     search = Search(
         known=record(KNOWN),
         ranges=records(_NODES, RANGE),
-        bank=ints(_PRICES, K),
-        bank_at=ints(_PRICES),
+        bank=ints(_log_size(K), K),
+        bank_at=ints(_log_size(K)),
         answer=ints(W, Q),
         price=ints(K),
         best_price=ints(K),

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lengths import quick_and_long
+from planted import plant_tree, proved_by_trees
 from solvers.certificates.naive_problem import optimum, step_problem
 
 from lbopt import StepProblem, solve
@@ -15,11 +16,10 @@ from lbopt.exceptions import CertificateError
 from lbopt.instances.families import generate
 from lbopt.kernels.search.placement_tree import grow_tree, undecided
 from lbopt.model import objective
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.certificates import Certificate, check
-from lbopt.solvers.exact import proof
 from lbopt.solvers.exact.decision import Decision
-from lbopt.solvers.exact.search import ExactAnswer
-from lbopt.solvers.exact.workspace import plant_tree
+from lbopt.solvers.exact.search import search_exactly
 from tools.steady import SteadyFleet
 
 pytestmark = pytest.mark.jit
@@ -43,7 +43,7 @@ def least_cost(problem: StepProblem) -> int:
     search = decision.start(cost)
     step, masters = decision.step, decision.masters
     search.bank[0, : step.v.size] = step.floor
-    search.known.prices = 1
+    search.known.prices = search.known.newest = 1
     M = max(step.heaviest, int((step.load + step.sums[step.slots]).max()))
     while (M * step.workers - step.total - step.most) < search.known.cost:
         plant_tree(search, masters, M)
@@ -69,7 +69,7 @@ def least_cost_by_ranges(problem: StepProblem, width: int) -> tuple[int, int]:
     search = decision.start(decision.first_assignment()[1])
     step, masters = decision.step, decision.masters
     search.bank[0, : step.v.size] = step.floor
-    search.known.prices = 1
+    search.known.prices = search.known.newest = 1
     halved = 0
     M = max(step.heaviest, int((step.load + step.sums[step.slots]).max()))
     while (M * step.workers - step.total - step.most) < search.known.cost:
@@ -105,18 +105,18 @@ def tight(seed: int) -> StepProblem:
     return StepProblem.now(rng.integers(0, 60, 6), slots, rng.integers(100, 200, int(slots.sum()) + 2))
 
 
-def few_huge(seed: int) -> StepProblem:
+def few_huge(seed: int, huge: int = 10, small: int = 14, workers: int = 4) -> StepProblem:
     """A few requests as large as all that a worker holds, among small ones: every envelope is a range of its own."""
     rng = np.random.default_rng(seed)
-    sizes = np.concatenate([rng.integers(10**4, 2 * 10**5, 10), rng.integers(500, 4500, 14)])
-    return StepProblem.now(rng.integers(5 * 10**5, 6 * 10**5, 4), rng.integers(1, 4, 4), rng.permutation(sizes))
+    sizes = np.concatenate([rng.integers(10**4, 2 * 10**5, huge), rng.integers(500, 4500, small)])
+    loads, slots = rng.integers(5 * 10**5, 6 * 10**5, workers), rng.integers(1, 4, workers)
+    return StepProblem.now(loads, slots, rng.permutation(sizes))
 
 
 def test_few_huge_requests_are_solved_and_proved_in_writing():
-    """Thousands of envelopes are open, and halving closes none; the proofs have ranges with trees."""
-    with_trees = 0
-    for seed in range(14):
-        problem = few_huge(seed)
+    """Thousands of envelopes are open, and halving closes none; the proofs have ranges with trees, and hold as such."""
+    with_trees = long = 0
+    for problem in (*map(few_huge, range(12)), few_huge(9, 14, 10, 6), few_huge(4, 12, 30, 6)):
         result = solve(problem, "search")
         assert result.proved
         assert objective(problem, result.assignment) == result.objective == result.bound
@@ -124,24 +124,13 @@ def test_few_huge_requests_are_solved_and_proved_in_writing():
         if certificate is None:
             continue  # elementary reasoning is enough
         check(problem, certificate)
-        nodes = certificate.body["nodes"]
+        log = search_exactly(problem, None, Limits()).closures
+        as_it_stands = log.certificate(problem)  # trees are left out only where prices are known to do
+        assert check(problem, as_it_stands) == result.bound
+        nodes = as_it_stands.body["nodes"]
         with_trees += any("tree" in node and node["envelopes"][0] < node["envelopes"][1] for node in nodes)
-        assert len(nodes) <= 300
-    assert with_trees > 1
-
-
-def with_poor_prices(problem: StepProblem, bound: int) -> Certificate:
-    """The proof of a bound by a search that kept no prices but those that cost nothing."""
-    step = Decision(problem).step
-    answer = ExactAnswer(None, bound, "done", bound, step.floor[None, :].copy(), np.array([-1]))
-    return proof.written_proof(problem, answer)
-
-
-@pytest.fixture
-def placements_first(monkeypatch):
-    """Write trees of placements wherever prices do not suffice, one an envelope, and never look for better prices."""
-    monkeypatch.setattr(proof, "_WIDER", 1)
-    monkeypatch.setattr(proof._Writer, "_solve", lambda self, M: self.found_at.update({0: M}))
+        long += len(nodes) > 300
+    assert with_trees > 1 and long > 1
 
 
 def kinds(certificate: Certificate) -> list[str]:
@@ -150,24 +139,20 @@ def kinds(certificate: Certificate) -> list[str]:
 
 
 @pytest.mark.parametrize("share", quick_and_long(1, 4))
-def test_their_proofs_hold_and_no_more_can_be_written(placements_first, share):
+def test_their_proofs_hold_and_no_more_can_be_written(share):
     written, records = 0, 0
     small = [(problem, optimum(problem)) for problem in problems(0, 40 * share, workers=4, requests=9)]
     larger = [(problem, solve(problem, "search").objective) for problem in map(tight, range(80 * share))]
     for problem, best in small + larger:
         if best == 0:
             continue
-        certificate = with_poor_prices(problem, best)
+        certificate = proved_by_trees(problem, best)
         assert check(problem, Certificate.from_json(certificate.to_json())) == best
         written += 1
         records += kinds(certificate).count("placement")
         assert "pattern" not in kinds(certificate)
-        try:
-            more = with_poor_prices(problem, best + 1)
-        except CertificateError:
-            continue
         with pytest.raises(CertificateError):
-            check(problem, more)
+            check(problem, proved_by_trees(problem, best + 1))
     assert written > 20 * share and records > 25 * share
 
 
@@ -202,7 +187,7 @@ def damaged(certificate: Certificate, rng: random.Random) -> Certificate | None:
     return Certificate(certificate.problem_digest, certificate.kind, certificate.bound, body)
 
 
-def test_damaged_proofs_never_prove_what_is_false(placements_first):
+def test_damaged_proofs_never_prove_what_is_false():
     rng = random.Random(7)
     seen = {True: 0, False: 0}
     lies = 0
@@ -211,7 +196,7 @@ def test_damaged_proofs_never_prove_what_is_false(placements_first):
     for problem, best in small + larger:
         if best == 0:
             continue
-        certificate = with_poor_prices(problem, best)
+        certificate = proved_by_trees(problem, best)
         for _ in range(4):
             changed = damaged(certificate, rng)
             if changed is None:
@@ -254,14 +239,14 @@ def test_what_a_tree_of_placements_must_not_do():
     assert "prices is 5" in refusal([{"prices": 5}])
 
 
-def test_steady_states_by_placements(placements_first):
+def test_steady_states_by_placements():
     trace = generate("burstgpt-like", 2_000, seed=3)
     fleet = SteadyFleet(trace, workers=8, slots=24, pool=64, shape="rich", seed=5)
     records = []
     for problem in fleet.problems(3, warm_up=300, spacing=20):
         result = solve(problem, "search", time_limit=20)
         assert result.proved
-        certificate = with_poor_prices(problem, result.objective)
+        certificate = proved_by_trees(problem, result.objective)
         assert check(problem, certificate) == result.objective
         records += kinds(certificate)
     assert len(records) > 20 and "pattern" not in records

@@ -10,7 +10,7 @@ from lbopt.instances.families import generate
 from lbopt.model import check_assignment, objective
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.certificates import check
-from lbopt.solvers.exact.proof import written_proof
+from lbopt.solvers.exact import written_proof
 from lbopt.solvers.exact.search import search_exactly
 from tools.steady import SteadyFleet
 

@@ -2,30 +2,24 @@
 
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from unittest.mock import patch
 
-import numpy as np
 from naive.step_optimum import least_imbalance
+from planted import proved_by_trees
 from solvers.reliability.drawn import Drawn, drawn
 
 from lbopt import Result, StepProblem, solve
 from lbopt.exceptions import CertificateError
 from lbopt.solvers.certificates import Certificate
-from lbopt.solvers.exact import proof, written_known_ends_proof
+from lbopt.solvers.exact import written_known_ends_proof
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.known_ends import KnownEnds
-from lbopt.solvers.exact.search import ExactAnswer
 
 #: What is forged: the sorts of evidence, and the word "exhaustion" on a partition, which `verify` enumerates again.
 SORTS = ("priced envelopes", "placements", "boxes", "window prices", "known ends", "partition")
 
 #: Largest load for trees of placements, which without good prices are written for one envelope after another.
 _LARGEST_PLACED = 200
-
-#: Evaluations of prices before a proof is given up: with large numbers each takes up to a twentieth of a second.
-_EVALUATIONS = 1_000
 
 #: Longest certificate that is forged, in characters: it is copied and checked dozens of times.
 _LONGEST = 60_000
@@ -92,27 +86,15 @@ def _written(sort: str, one: Drawn, optimum: int, result: Result) -> Certificate
         decision = Decision(one.problem)
         if decision.scale == 0:  # numbers too large for this search
             return None
-        prices = decision.step.floor[None, :].copy()
-        with _placements_first():
-            certificate = proof.written_proof(
-                one.problem, ExactAnswer(None, optimum, "done", optimum, prices, np.array([-1]))
-            )
+        certificate = proved_by_trees(one.problem, optimum)
     elif sort in ("window prices", "known ends"):  # any window can be proved by prices
         certificate = written_known_ends_proof(one.problem, optimum) if KnownEnds(one.problem).fits else None
     else:
-        with patch.object(proof, "_EVALUATIONS", _EVALUATIONS):
-            certificate = result.certificate()
+        certificate = result.certificate()
     if certificate is None or certificate.bound != optimum or len(certificate.to_json()) > _LONGEST:
         return None
     found = _sorts_of(certificate)
     return certificate if sort in found or sort == "partition" else None
-
-
-@contextmanager
-def _placements_first():
-    """Write trees of placements wherever prices do not suffice, and never look for better prices first."""
-    with patch.object(proof._Writer, "_solve", lambda self, M: self.found_at.update({0: M})):
-        yield
 
 
 def _sorts_of(certificate: Certificate) -> tuple[str, ...]:
