@@ -205,7 +205,7 @@ def lower_bounds(p: Numbers, admitted: int | None = None) -> list[int]:
     for j, own in enumerate(kinds):
         mine = [i for i, one in enumerate(options) if j in one]
         for g in own:
-            places[g] = _most_on(p, g, mine)
+            places[g] = most_on(p, g, mine)
     can = [i for i, one in enumerate(options) if one]
     most, least = min(len(can), sum(places)), sum(p.must)
     floors = {"left_waiting": len(p.work) - most}
@@ -221,7 +221,7 @@ def lower_bounds(p: Numbers, admitted: int | None = None) -> list[int]:
     return [*(floors[goal] for goal in p.goals), objective]
 
 
-def _most_on(p: Numbers, g: int, mine: list[int]) -> int:
+def most_on(p: Numbers, g: int, mine: list[int]) -> int:
     """Return how many of the requests `mine` worker g can take at most."""
     most = min(p.slots[g], len(mine))
     for free, taken in p.pools:

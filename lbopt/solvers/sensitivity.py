@@ -15,6 +15,7 @@ objective of the changed problem with exactly U admitted, found by solving again
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,8 +24,10 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.certificates.conditioned import CountedFleet, PricedGoal
-from lbopt.solvers.certificates.conditioned_patterns import Patterns, TooLongError
+from lbopt.solvers.certificates.choice import TooLongError
+from lbopt.solvers.certificates.conditioned import ConditionedGoal, CountedFleet
+from lbopt.solvers.certificates.priced_body import Node, Prices, Record, Refuted
+from lbopt.solvers.certificates.tree import Case, walk
 from lbopt.solvers.recount import Numbers
 from lbopt.solvers.result import Result
 
@@ -148,7 +151,7 @@ def _by_prices(problem: StepProblem, result: Result, body: dict[str, Any], what:
     late = {stage.goal: int(stage.value or 0) for stage in result.stages}
     for g in range(problem.num_workers):
         changed = _recounted(Numbers.of(problem), what, amount, g, admit)
-        gains[g] = _gain(PricedGoal(CountedFleet(changed), "objective", proof, late), objective)
+        gains[g] = _gain(ConditionedGoal(CountedFleet(changed), "objective", proof, late), objective)
     return gains
 
 
@@ -164,49 +167,63 @@ def _recounted(p: Numbers, what: str, amount: int, g: int, admit: int) -> Number
     return replace(p, slots=slots, given=given)
 
 
-def _gain(goal: PricedGoal, objective: int) -> int:
+def _gain(goal: ConditionedGoal, objective: int) -> int:
     """Return by how much decisions of a changed problem may be better than `objective`, by the prices of the leaves."""
-    least, most = goal.envelopes()
-    last = max(int(node["envelopes"][1]) for node in goal.nodes)
+    last = max(node.last for node in goal.nodes)
     gain = 0
     for node in goal.nodes:
-        a, b = max(int(node["envelopes"][0]), least), int(node["envelopes"][1])
-        b = most if b == last else min(b, most)  # with more slots a worker may hold more than anyone could before
-        if a > b:
-            continue
-        needed = goal.workers * a + goal.constant - objective
-        patterns = goal.patterns(b)
-        for index in goal.leaves(node, patterns):
-            prices = goal.vectors[index]
-            total = _total(patterns, prices, needed)
-            if total is None or total // goal.scale <= needed:
-                continue
-            # One blank more may be worth much to workers that had none; at a price of their gain they do without.
-            for dearer in _blank_prices(patterns, prices):
-                other = _total(patterns, [*prices[:-1], dearer], needed)
-                total = total if other is None else min(total, other)
-            gain = max(gain, total // goal.scale - needed)
+        a = max(node.first, goal.first)
+        b = goal.last if node.last == last else min(node.last, goal.last)  # with more slots a worker may hold more
+        if a <= b:
+            gain = max(gain, _gain_within(goal, node, a, b, objective))
     return min(gain, objective)
 
 
-def _total(patterns: Patterns, prices: list[int], needed: int) -> int | None:
+def _gain_within(goal: ConditionedGoal, node: Node, a: int, b: int, objective: int) -> int:
+    """Return the same for decisions of the envelopes a..b of a node, 0 at least."""
+    enough = goal.workers * a + goal.constant - objective
+    most = enough
+
+    def below(case: Case, record: Record) -> Sequence[Case]:
+        nonlocal most
+        if not isinstance(record, Refuted):
+            return goal.split(case, record)
+        prices = goal.vectors[record.prices]
+        total = _total(goal, case, prices, enough)
+        if total is not None and total // goal.scale > enough:
+            # One blank more may be worth much to workers that had none; at a price of their gain they do without.
+            blank = len(case.left) - 1
+            for dearer in _blank_prices(goal, case, prices, blank):
+                other = _total(goal, case, {**prices, blank: dearer}, enough)
+                total = total if other is None else min(total, other)
+            most = max(most, total // goal.scale)
+        return []
+
+    walk([Refuted(node.prices)] if node.tree is None else node.tree, below, goal.root(b))
+    return most - enough
+
+
+def _rough(goal: ConditionedGoal, case: Case, g: int, prices: Prices) -> int | None:
+    """Return what no profit of a worker exceeds, by the relaxation; None where it has no pattern."""
+    choices = goal.choices(case, g, prices)
+    return choices[0].rough if choices else None
+
+
+def _total(goal: ConditionedGoal, case: Case, prices: Prices, enough: int) -> int | None:
     """Return the bound on scale * value at some prices, exact where that is quick; None where nothing fits."""
     try:
-        return patterns.bound(prices, needed)
+        return goal.value(case, prices, enough)
     except TooLongError:
-        rough = [patterns.rough(offer, prices) for offer in patterns.offers]
-        fixed = sum(n * price for n, price in zip(patterns.copies, prices, strict=True))
-        return fixed + sum(value for value in rough if value is not None)
+        rough = [_rough(goal, case, g, prices) for g in case.workers]
+        return goal.fixed(case, prices) + sum(value for value in rough if value is not None)
 
 
-def _blank_prices(patterns: Patterns, prices: list[int]) -> list[int]:
+def _blank_prices(goal: ConditionedGoal, case: Case, prices: Prices, blank: int) -> list[int]:
     """Return prices of the blank at which fewer and fewer workers want one."""
-    gains, blank = [], len(prices) - 1
-    for offer in patterns.offers:
-        with_blanks = patterns.rough(offer, prices)
-        offer.banned.add(blank)
-        without = patterns.rough(offer, prices)
-        offer.banned.discard(blank)
+    gains = []
+    for g in case.workers:
+        with_blanks = _rough(goal, case, g, prices)
+        without = _rough(goal, case.banning(g, blank), g, prices)
         if with_blanks is not None and without is not None and with_blanks > without:
             gains.append(with_blanks - without)
-    return [prices[-1] + gain for gain in sorted(gains)[-2:]]
+    return [prices.get(blank, 0) + gain for gain in sorted(gains)[-2:]]

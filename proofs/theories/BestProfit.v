@@ -8,7 +8,7 @@
       [row c := row c  merged with  (row (c - 1) moved by the request's size and profit)],
 
     and dominated points are left out. Only soundness is proved, which is all that a lower bound needs: the answer is
-    never too small. In Python: [lbopt/solvers/certificates/cardinality_table.py], which keeps an entry for every size
+    never too small. In Python: [lbopt/solvers/certificates/profits.py], which keeps an entry for every size
     instead. *)
 From Coq Require Import ZArith.
 From mathcomp Require Import all_ssreflect.

@@ -7,7 +7,7 @@
 
     tokens, and each worker has room for [b - load] at most. So the case with these rooms and this need is possible. A
     certificate covers all envelopes that a cost below [C] allows with ranges [a..b], and refutes the case of each.
-    In Python: [lbopt/solvers/certificates/priced.py], [step.py]. *)
+    In Python: [lbopt/solvers/certificates/priced.py], [tree.py]. *)
 From Coq Require Import ZArith.
 From mathcomp Require Import all_ssreflect.
 From mathcomp Require Import zify ssrZ.

@@ -7,7 +7,7 @@
 
     Parts that are left out have to be refuted by the record's prices: for a placement by the profit of the request
     and the best profit of one slot fewer, for a branch by listing every pattern whose profit does not settle it. In
-    Python: [lbopt/solvers/certificates/placements.py] and [tree.py]; their leaves "dead" are refuted by prices here.
+    Python: [lbopt/solvers/certificates/priced.py] and [tree.py]; their leaves "dead" are refuted by prices here.
     *)
 From Coq Require Import ZArith.
 From mathcomp Require Import all_ssreflect.

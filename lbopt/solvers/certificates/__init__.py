@@ -1,6 +1,6 @@
 """Certificates of lower bounds, and the check that shares nothing with the search that writes them."""
 
-from lbopt.solvers.certificates.conditioned_patterns import TooLongError
+from lbopt.solvers.certificates.choice import TooLongError
 from lbopt.solvers.certificates.few_workers import refuted
 from lbopt.solvers.certificates.format import Certificate
 from lbopt.solvers.certificates.kinds import KINDS, check, proved_bounds

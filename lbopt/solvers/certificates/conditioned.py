@@ -18,23 +18,39 @@ is at least G a - (loads before) + v (all costs of waiting) - floor(D(b) / S). W
 number of at least 0, and v times what is reached is taken off again; else v is 1. The ranges have to cover all
 envelopes that a decision can have.
 
-A tree is a list of records in preorder: [i] is a leaf, refuted by prices i; [k, g, f] is a branch, one more request of
-class k on worker g, or none any more, the placement first where f is 1. At a leaf patterns contain what is placed on
-their worker, and no more of a class that is banned there.
+Records of trees are in `priced_body.py`. At a leaf patterns contain what is placed on their worker, and no more of a
+class that is banned there.
+
+Each worker is bounded first by what a linear relaxation says. Where the sum of these does not refute what has to be
+refuted, the workers are settled exactly, one after the other, until it does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lbopt.exceptions import CertificateError
-from lbopt.solvers.certificates.conditioned_patterns import Offer, Patterns
+from lbopt.solvers.allowance import spend
+from lbopt.solvers.certificates.choice import Choice, Way
 from lbopt.solvers.certificates.format import Certificate, fields, items, shown, whole
-from lbopt.solvers.recount import Numbers
+from lbopt.solvers.certificates.priced_body import (
+    Node,
+    Prices,
+    Record,
+    Refuted,
+    Split,
+    check_prices,
+    read_priced_body,
+)
+from lbopt.solvers.certificates.tree import Case, Place, check_goal, walk
+from lbopt.solvers.recount import Numbers, most_on
 
 #: Pauses of a worker up to which certificates are checked.
 _MOST_PAUSES = 12
+
+#: Steps that the exact search of all patterns of one evaluation may take: some seconds.
+_STEPS = 4_000_000
 
 
 def check_conditioned(p: Numbers, certificate: Certificate) -> dict[str, int]:
@@ -59,15 +75,16 @@ def check_conditioned(p: Numbers, certificate: Certificate) -> dict[str, int]:
     values = {name: whole(reached[name], f"reached: {name}", least=0) for name in p.goals}
     found: dict[str, int] = {}
     fleet = CountedFleet(p)
-    for i, goal in enumerate(items(body["goals"], "goals")):
-        names = ("goal", "bound", "weight", "scale", "prices", "nodes")
-        one = fields(goal, f"goal {i}", names)
-        name = one["goal"]
+    for i, one in enumerate(items(body["goals"], "goals")):
+        name = one.get("goal") if type(one) is dict else None
         if name not in (*p.goals, "objective") or name in found:
             raise CertificateError(f"goal {i} is {shown(name)}; expected one of {', '.join((*p.goals, 'objective'))}")
-        bound = whole(one["bound"], f"the bound of {name}")
-        PricedGoal(fleet, name, one, values).check(bound)
-        found[name] = bound
+        try:
+            goal = ConditionedGoal(fleet, name, one, values)
+            check_goal(goal, goal.nodes)
+        except CertificateError as error:
+            raise type(error)(f"{name}: {error}") from None
+        found[name] = goal.bound
     return found
 
 
@@ -87,7 +104,7 @@ class CountedFleet:
         self.work = [[p.adds(i, g)[0] if self.fits[k][g] else 0 for g in range(G)] for k, i in enumerate(first)]
         self.must, self.costs = [p.must[i] for i in first], [p.price(i) for i in first]
         self.needs = [[taken[i] for i in first] for _, taken in p.pools]
-        self.slots = [self._most_on(g) for g in range(G)]
+        self.slots = [most_on(p, g, [i for i in range(N) if p.may(i, g)]) for g in range(G)]
         self.load = [p.pace(g) * row[0] for g, row in enumerate(p.base)]
         self.modes: list[list[tuple[int, int]]] = [[(0, 0)] for _ in range(G)]
         for g, tokens, price in p.pausing:
@@ -96,102 +113,39 @@ class CountedFleet:
             less = p.pace(g) * tokens
             self.modes[g] += [(cut + less, cost + price) for cut, cost in self.modes[g]]
 
-    def _most_on(self, g: int) -> int:
-        mine = [k for k in range(len(self.members)) if self.fits[k][g]]
-        most = min(self.p.slots[g], sum(len(self.members[k]) for k in mine))
-        for (free, _), need in zip(self.p.pools, self.needs, strict=True):
-            held = count = 0
-            for each in sorted(need[k] for k in mine for _ in self.members[k]):
-                held += each
-                if held > free[g]:
-                    break
-                count += 1
-            most = min(most, count)
-        return most
 
-
-class PricedGoal:
+class ConditionedGoal:
     """One goal: its values, its blanks, and the prices that are to prove its bound."""
+
+    unit = 1
 
     def __init__(self, fleet: CountedFleet, name: str, one: dict[str, Any], reached: dict[str, int]) -> None:
         p = fleet.p
         self.fleet, self.name = fleet, name
-        self.scale = whole(one["scale"], f"{name}: scale", least=1)
-        self.weight = whole(one["weight"], f"{name}: weight", least=0)
+        evidence = read_priced_body(one, conditions=True)
+        self.scale, self.vectors, self.nodes = evidence.scale, evidence.prices, evidence.nodes
+        self.bound, self.weight = whole(one["bound"], "bound"), whole(one["weight"], "weight", least=0)
         before = p.goals[: p.goals.index(name)] if name in p.goals else p.goals
-        exactly = p.given["admit"] if isinstance(p.given["admit"], int) else None
-        admitted = exactly if exactly is not None else 0
-        if "left_waiting" in before:
-            admitted = len(p.work) - reached["left_waiting"]
+        exactly = p.exactly
+        admitted = len(p.work) - reached["left_waiting"] if "left_waiting" in before else exactly or 0
         self.blanks = sum(fleet.slots) - admitted
-        self.forced = [*fleet.must, exactly is not None]
-        counted = name == "objective"
         late = reached["overdue"] if "overdue" in before else None
-        if late == 0:
-            self.forced = [flag or cost > 0 for flag, cost in zip(fleet.must, fleet.costs, strict=True)]
-            self.forced.append(exactly is not None)
-        if counted and late is None and self.weight != 1:
-            raise CertificateError(f"{name}: weight is {self.weight}; expected 1, as the costs of waiting are added")
-        if name == "overdue" and self.weight != 1:
-            raise CertificateError(f"overdue: weight is {self.weight}; expected 1")
+        forced = [must or (late == 0 and cost > 0) for must, cost in zip(fleet.must, fleet.costs, strict=True)]
+        check_prices(self.vectors, [*forced, exactly is not None])
+        if self.weight != 1 and (name == "overdue" or (name == "objective" and late is None)):
+            raise CertificateError(f"weight is {self.weight}; expected 1, as the costs of waiting are added")
         total_cost = sum(cost * len(one) for cost, one in zip(fleet.costs, fleet.members, strict=True))
+        self.workers = len(fleet.slots) if name == "objective" else 0
         if name == "left_waiting":
-            self.constant, self.workers = len(p.work), 0
+            self.constant = len(p.work)
         elif name == "overdue":
-            self.constant, self.workers = total_cost, 0
+            self.constant = total_cost
         else:
             self.constant = self.weight * (total_cost - (late or 0)) - sum(fleet.load)
-            self.workers = len(fleet.slots)
-        self.vectors = [
-            self._vector(row, f"{name}: prices[{i}]") for i, row in enumerate(items(one["prices"], "prices"))
-        ]
-        self.nodes = items(one["nodes"], f"{name}: nodes")
+        self.first, self.last = self._envelopes()
+        self._offers = [self._offered(g) for g in range(len(fleet.slots))]
 
-    def _vector(self, value: Any, what: str) -> list[int]:
-        prices, last = [0] * len(self.forced), -1
-        for pair in items(value, what):
-            if type(pair) is not list or len(pair) != 2:
-                raise CertificateError(f"{what} holds an entry that is not [class, price]")
-            last = whole(pair[0], f"{what}: a class (ascending)", least=last + 1, below=len(prices))
-            prices[last] = whole(pair[1], f"{what}: the price of class {last}")
-            if prices[last] < 0 and not self.forced[last]:
-                raise CertificateError(
-                    f"{what}: class {last} has price {prices[last]}; only classes that are admitted whole may have a "
-                    "negative one"
-                )
-        return prices
-
-    def check(self, bound: int) -> None:
-        """Return if the nodes prove the bound."""
-        least, most = self.envelopes()
-        covered = []
-        for i, value in enumerate(self.nodes):
-            what = f"{self.name}: node {i}"
-            node = fields(value, what, ("envelopes",), ("prices", "tree"))
-            ends = items(node["envelopes"], f"{what}: envelopes")
-            if len(ends) != 2 or ("prices" in node) == ("tree" in node):
-                raise CertificateError(f"{what}: expected two envelopes, and either prices or a tree")
-            a = max(whole(ends[0], f"{what}: the first envelope"), least)
-            b = min(whole(ends[1], f"{what}: the last envelope"), most)
-            if a > b:
-                continue
-            covered.append((a, b))
-            needed = self.workers * a + self.constant - bound  # a value of more than this would be a better decision
-            patterns = self.patterns(b)
-            try:
-                for index in self.leaves(node, patterns):
-                    self._refute(patterns, index, needed)
-            except CertificateError as error:
-                raise type(error)(f"{what} (envelopes {a}..{b}): {error}") from None
-        missing = least
-        for a, b in sorted(covered):
-            if a > missing:
-                break
-            missing = max(missing, b + 1)
-        if missing <= most:
-            raise CertificateError(f"{self.name}: no node covers envelope {missing}; decisions have {least} to {most}")
-
-    def envelopes(self) -> tuple[int, int]:
+    def _envelopes(self) -> tuple[int, int]:
         """Return the least and the largest envelope that a decision can have."""
         if not self.workers:
             return 0, 0
@@ -202,78 +156,109 @@ class PricedGoal:
             most = max(most, load + sum(sorted(sizes, reverse=True)[: fleet.slots[g]]))
         return least, most
 
-    def patterns(self, envelope: int) -> Patterns:
-        """Return what all workers can take within an envelope."""
-        fleet, offers = self.fleet, []
-        for g, q in enumerate(fleet.slots):
-            classes = [k for k in range(len(fleet.members)) if fleet.fits[k][g]]
-            work = [fleet.work[k][g] if self.workers else 0 for k in classes]
-            if self.name == "left_waiting":
-                value = [1] * len(classes)
-            elif self.name == "overdue":
-                value = [fleet.costs[k] for k in classes]
-            else:
-                value = [w + self.weight * fleet.costs[k] for w, k in zip(work, classes, strict=True)]
-            blank = len(fleet.members)
-            needs = [[need[k] for k in classes] + [0] for need in fleet.needs]
-            offers.append(
-                Offer(
-                    worker=g,
-                    slots=q,
-                    margin=envelope - fleet.load[g] if self.workers else 0,
-                    rooms=[free[g] for free, _ in fleet.p.pools],
-                    classes=[*classes, blank],
-                    value=[*value, 0],
-                    work=[*work, 0],
-                    needs=needs,
-                    modes=[(cut, -cut - cost) for cut, cost in fleet.modes[g]] if self.workers else [(0, 0)],
-                )
-            )
-        copies = [len(one) for one in fleet.members] + [self.blanks]
-        return Patterns(offers, copies, self.scale)
+    def _offered(self, g: int) -> dict[int, tuple[int, tuple[int, ...]]]:
+        """Return what a request of each class that worker g may take is worth, and what it takes; the blank is last."""
+        fleet = self.fleet
+        offered = {}
+        for k in range(len(fleet.members)):
+            if fleet.fits[k][g]:
+                work, cost = fleet.work[k][g] if self.workers else 0, fleet.costs[k]
+                worth = {"left_waiting": 1, "overdue": cost}.get(self.name, work + self.weight * cost)
+                offered[k] = worth, (work, *(need[k] for need in fleet.needs))
+        return {**offered, len(fleet.members): (0, (0,) * (1 + len(fleet.needs)))}
 
-    def _refute(self, patterns: Patterns, index: int, needed: int) -> None:
-        total = patterns.bound(self.vectors[index], needed)
-        if total is not None and total // self.scale > needed:
-            raise CertificateError(
-                f"a better decision would have a value of more than {needed}, and by prices {index} up to "
-                f"{total // self.scale} is possible"
-            )
+    def root(self, envelope: int) -> Case:
+        """Return the case in which nothing is placed, within an envelope."""
+        fleet = self.fleet
+        places = {
+            g: Place(q, (envelope - fleet.load[g] if self.workers else 0, *(free[g] for free, _ in fleet.p.pools)))
+            for g, q in enumerate(fleet.slots)
+        }
+        return Case((*map(len, fleet.members), self.blanks), places)
 
-    def leaves(self, node: dict[str, Any], patterns: Patterns) -> Iterator[int]:
-        """Yield the prices of each leaf of a node, with `patterns` on the path to it: one, or those of its tree."""
-        if "prices" in node:
-            yield whole(node["prices"], "prices", least=0, below=len(self.vectors))
-        else:
-            yield from self._walk(patterns, items(node["tree"], "tree"))
+    def value_needed(self, envelope: int) -> int:
+        """Return the most value that a decision of at least this envelope may have without being better."""
+        return self.workers * envelope + self.constant - self.bound
 
-    def _walk(self, patterns: Patterns, records: Sequence[Any]) -> Iterator[int]:
-        """Walk a tree; what is still to do is a stack of steps forward and back."""
-        place, todo = 0, [("node", 0, 0)]
-        while todo:
-            step, k, g = todo.pop()
-            if step != "node":
-                patterns.change(step, k, g)
-                continue
-            if place >= len(records):
-                raise CertificateError("its tree ends before all cases are refuted")
-            record = items(records[place], f"record {place}")
-            place += 1
-            numbers = [whole(number, f"record {place - 1}", least=0) for number in record]
-            if len(numbers) == 1:
-                if numbers[0] >= len(self.vectors):
-                    raise CertificateError(f"record {place - 1} names prices {numbers[0]}, which do not exist")
-                yield numbers[0]
-                continue
-            if len(numbers) != 3 or numbers[2] > 1:
+    def refute(self, first: int, last: int, node: Node) -> None:
+        """Return if no better decision has an envelope in this range, by what the node says."""
+        enough = self.value_needed(first)
+
+        def below(case: Case, record: Record) -> Sequence[Case]:
+            if not isinstance(record, Refuted):
+                return self.split(case, record)
+            total = self.value(case, self.vectors[record.prices], enough)
+            if total is not None and total // self.scale > enough:
                 raise CertificateError(
-                    f"record {place - 1} is {shown(record)}; expected [prices] or [class, worker, 0/1]"
+                    f"a better decision would have a value of more than {enough}, and by prices {record.prices} up to "
+                    f"{total // self.scale} is possible"
                 )
-            k, g, placement_first = numbers
-            if not patterns.open_to(k, g):
-                raise CertificateError(f"record {place - 1}: worker {g} can take no more of class {k}")
-            cases = [("place", "lift"), ("ban", "unban")] if placement_first else [("ban", "unban"), ("place", "lift")]
-            for enter, leave in reversed(cases):
-                todo += [(leave, k, g), ("node", 0, 0), (enter, k, g)]
-        if place != len(records):
-            raise CertificateError(f"its tree has {len(records)} records, of which {place} are used")
+            return []
+
+        walk([Refuted(node.prices)] if node.tree is None else node.tree, below, self.root(last))
+
+    def split(self, case: Case, record: Record) -> tuple[Case, Case]:
+        """Return the two cases of a branch."""
+        assert isinstance(record, Split), "no other record is read"
+        k, g = record.kind, record.worker
+        place = case.workers.get(g)
+        open_to = place is not None and k in self._offers[g] and case.left[k] > 0
+        if place is None or not open_to or k in place.banned or not place.slots:
+            raise CertificateError(f"worker {g} can take no more of class {k}")
+        worth, takes = self._offers[g][k]
+        placed, banned = case.with_one(g, k, takes, worth), case.banning(g, k)
+        return (placed, banned) if record.placement_first else (banned, placed)
+
+    def value(self, case: Case, prices: Prices, enough: int) -> int | None:
+        """Return a bound on scale * value at these prices; None where some worker has no pattern at all.
+
+        Parameters
+        ----------
+        enough
+            A value; a bound that does not exceed it need not be exact.
+        """
+        spend(100)
+        total = self.fixed(case, prices)
+        problems = []
+        for g in case.workers:
+            choices = self.choices(case, g, prices)
+            if not choices:
+                return None
+            total += choices[0].rough
+            problems.append(choices)
+        steps = [_STEPS]
+        for choices in problems:
+            if total // self.scale <= enough:
+                return total
+            # Where no pattern has more profit than this, the bound suffices whatever the best one is.
+            rough = choices[0].rough
+            exact = rough - (total - (enough + 1) * self.scale + 1)
+            for choice in choices:
+                found = choice.best(exact, steps) if choice.rough > exact else None
+                exact = exact if found is None else found
+            total -= rough - exact
+        return total
+
+    def fixed(self, case: Case, prices: Prices) -> int:
+        """Return the part of the bound that does not depend on workers."""
+        return self.scale * case.placed + sum(n * prices.get(k, 0) for k, n in enumerate(case.left))
+
+    def choices(self, case: Case, g: int, prices: Prices) -> list[Choice]:
+        """Return what is left to choose for a worker, by its pauses, the most promising first."""
+        place, found = case.workers[g], []
+        for cut, paid in self._modes(g):
+            limits = (place.rooms[0] + cut, *place.rooms[1:])
+            if min(limits) < 0:
+                continue
+            ways = [
+                Way(worth * self.scale - prices.get(k, 0), takes, min(place.slots, case.left[k]), k)
+                for k, (worth, takes) in self._offers[g].items()
+                if case.left[k] > 0
+                and k not in place.banned
+                and all(a <= b for a, b in zip(takes, limits, strict=True))
+            ]
+            found.append(Choice(-paid * self.scale, place.slots, limits, ways))
+        return sorted((choice for choice in found if choice.possible), key=lambda one: -one.rough)
+
+    def _modes(self, g: int) -> list[tuple[int, int]]:
+        return [(cut, cut + cost) for cut, cost in self.fleet.modes[g]] if self.workers else [(0, 0)]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from lbopt.exceptions import CertificateError, InputError
 from lbopt.solvers.certificates.format import Certificate, refuse_many_slots, shown
-from lbopt.solvers.certificates.priced_body import Branch, Node, Placement, read_priced_body
+from lbopt.solvers.certificates.priced_body import Branch, Node, Placement, Refuted, read_priced_body
 
 if TYPE_CHECKING:
     from lbopt.model import StepProblem
@@ -147,7 +147,7 @@ def _records(node: Node) -> Iterator[str]:
             yield f"branch {record.worker} {record.prices} {len(record.patterns)} {patterns}".rstrip()
         elif isinstance(record, Placement):
             yield f"placement {record.kind} {record.prices} {int(record.waits)} {_listed(record.workers)}"
-        else:
+        elif isinstance(record, Refuted):
             yield f"refuted {record.prices}"
 
 

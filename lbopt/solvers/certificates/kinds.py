@@ -37,7 +37,7 @@ def check(problem: StepProblem, certificate: Certificate) -> int:
         If the certificate is of another problem or of an unknown kind, is malformed, or does not prove its bound.
     """
     bounds = proved_bounds(problem, certificate)
-    if bounds.get("objective", -1) != certificate.bound:
+    if "objective" not in bounds or bounds["objective"] != certificate.bound:
         raise CertificateError(f"its bound is {certificate.bound}, but it proves {bounds}")
     return bounds["objective"]
 

@@ -1,8 +1,13 @@
-"""The fields of a certificate of the kind "priced-envelopes": written, and read with exact type checks.
+"""The fields of certificates of prices: written, and read with exact type checks.
+
+Of a plain problem, kind "priced-envelopes":
 
     "scale": S                                   prices are in units of 1/S token
     "prices": [[[k, price of class k], ...], ...]     one list per price vector, k ascending, zero where absent
     "nodes": [{"envelopes": [a, b], "prices": i, "tree": TREE}, ...]      "tree" only where the prices do not suffice
+
+Under conditions, kind "priced-conditions", each goal has these fields (`conditioned.py`); there a node has either
+"prices" or a "tree".
 
 TREE is the tree of decisions as a flat list of its records in preorder, so that depth costs no nesting. A record is
 
@@ -15,7 +20,10 @@ or, as earlier versions wrote them and under the prices of the node,
     {"worker": g, "patterns": [[k1, k2, ...], ...]}   a branch; one subtree follows for each pattern, in this order
     {"dead": [g, ...]}                                a leaf; which workers lose too much is not needed
 
-with the classes of a pattern in descending order, a class as often as the pattern takes it.
+with the classes of a pattern in descending order, a class as often as the pattern takes it. Under conditions it is
+
+    [i]           a leaf, refuted by prices i
+    [k, g, f]     a branch, one more request of class k on worker g, or none any more, the placement first where f is 1
 
 Whether classes and workers exist depends on the problem and is left to the checker.
 """
@@ -28,9 +36,13 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from lbopt.exceptions import CertificateError
-from lbopt.solvers.certificates.format import Certificate, fields, items, shown, whole
+from lbopt.solvers.certificates.format import LARGEST_NUMBER, Certificate, fields, items, shown, whole
+
+#: Fields besides that a goal under conditions has.
+_GOAL = ("goal", "bound", "weight")
 
 Pattern = tuple[int, ...]
+Prices = dict[int, int]
 
 
 class Branch(NamedTuple):
@@ -56,18 +68,29 @@ class Placement(NamedTuple):
     workers: tuple[int, ...]
 
 
+class Split(NamedTuple):
+    """An inner record of a tree: `worker` takes a request of class `kind`, or none of it any more."""
+
+    kind: int
+    worker: int
+    placement_first: bool
+
+
 class Refuted(NamedTuple):
-    """A leaf of a tree: by these prices (an index), too few tokens are possible."""
+    """A leaf of a tree: by these prices (an index), too little is possible."""
 
     prices: int
 
 
-Record = Branch | Placement | Refuted
+Record = Branch | Placement | Split | Refuted
 Tree = tuple[Record, ...]
 
 
 class Node(NamedTuple):
-    """A range of envelopes, and the prices (an index) and perhaps the tree that refute it."""
+    """A range of envelopes, and the prices (an index) and perhaps the tree that refute it.
+
+    Under conditions there is either a tree, and then `prices` is -1, or none.
+    """
 
     first: int
     last: int
@@ -80,22 +103,35 @@ class PricedBody:
     """The evidence: scale, sparse price vectors {class: price}, and nodes."""
 
     scale: int
-    prices: tuple[dict[int, int], ...]
+    prices: tuple[Prices, ...]
     nodes: tuple[Node, ...]
 
 
-def read_priced_body(body: dict[str, Any]) -> PricedBody:
+def read_priced_body(body: dict[str, Any], *, conditions: bool = False) -> PricedBody:
     """Return the evidence of a certificate; a CertificateError names the first field that is not as it should be."""
-    fields(body, "the certificate", ("scale", "prices", "nodes"))
+    fields(body, "it" if conditions else "the certificate", ("scale", "prices", "nodes", *_GOAL * conditions))
     scale = whole(body["scale"], "scale", least=1)
-    vectors = items(body["prices"], "prices")
-    prices = tuple(_vector(vector, f"prices[{i}]") for i, vector in enumerate(vectors))
-    nodes = tuple(_node(node, f"node {i}", len(prices)) for i, node in enumerate(items(body["nodes"], "nodes")))
+    prices = tuple(_vector(vector, f"prices[{i}]") for i, vector in enumerate(items(body["prices"], "prices")))
+    rows = items(body["nodes"], "nodes")
+    nodes = tuple(_node(row, f"node {i}", len(prices), conditions) for i, row in enumerate(rows))
     return PricedBody(scale, prices, nodes)
 
 
-def _vector(value: Any, what: str) -> dict[int, int]:
-    vector: dict[int, int] = {}
+def check_prices(vectors: Sequence[Prices], forced: Sequence[bool]) -> None:
+    """Raise where prices name a class that does not exist, or one that may wait has a negative price."""
+    for i, vector in enumerate(vectors):
+        for k, price in vector.items():
+            if k >= len(forced):
+                raise CertificateError(f"prices[{i}] names class {k}, but there are only {len(forced)} classes")
+            if price < 0 and not forced[k]:
+                raise CertificateError(
+                    f"prices[{i}]: class {k} has price {price}; only classes that are admitted whole may have a "
+                    "negative one"
+                )
+
+
+def _vector(value: Any, what: str) -> Prices:
+    vector: Prices = {}
     last = -1
     for pair in items(value, what):
         if type(pair) is not list or len(pair) != 2:
@@ -105,19 +141,32 @@ def _vector(value: Any, what: str) -> dict[int, int]:
     return vector
 
 
-def _node(value: Any, what: str, num_prices: int) -> Node:
-    node = fields(value, what, ("envelopes", "prices"), ("tree",))
+def _node(value: Any, what: str, num_prices: int, conditions: bool) -> Node:
+    by_tree = conditions and type(value) is dict and "tree" in value
+    node = fields(value, what, ("envelopes", "tree" if by_tree else "prices"), () if conditions else ("tree",))
     ends = items(node["envelopes"], f"{what}: envelopes")
     if len(ends) != 2:
         raise CertificateError(f"{what}: envelopes has {len(ends)} entries; expected [first, last]")
     first = whole(ends[0], f"{what}: the first envelope")
-    last = whole(ends[1], f"{what}: the last envelope", least=first)
-    index = whole(node["prices"], f"{what}: prices", least=0, below=num_prices)
-    tree = None
+    last = whole(ends[1], f"{what}: the last envelope", least=-LARGEST_NUMBER if conditions else first)
+    index = -1 if by_tree else whole(node["prices"], f"{what}: prices", least=0, below=num_prices)
+    tree: Tree | None = None
     if "tree" in node:
-        records = items(node["tree"], f"{what}: tree")
-        tree = tuple(_record(record, f"{what}: tree[{i}]", index, num_prices) for i, record in enumerate(records))
+        records = [(one, f"{what}: tree[{i}]") for i, one in enumerate(items(node["tree"], f"{what}: tree"))]
+        if conditions:
+            tree = tuple(_split(record, where, num_prices) for record, where in records)
+        else:
+            tree = tuple(_record(record, where, index, num_prices) for record, where in records)
     return Node(first, last, index, tree)
+
+
+def _split(value: Any, what: str, num_prices: int) -> Record:
+    if type(value) is not list or len(value) not in (1, 3):
+        raise CertificateError(f"{what} is {shown(value)}; expected [prices] or [class, worker, 0/1]")
+    if len(value) == 1:
+        return Refuted(whole(value[0], f"{what}: prices", least=0, below=num_prices))
+    k, g = _numbers(value[:2], what)
+    return Split(k, g, whole(value[2], what, least=0, below=2) == 1)
 
 
 def _record(value: Any, what: str, prices: int, num_prices: int) -> Record:

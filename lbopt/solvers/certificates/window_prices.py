@@ -34,6 +34,7 @@ from typing import Any
 from lbopt.exceptions import CertificateError
 from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates.format import fields, items, whole
+from lbopt.solvers.certificates.tree import walk
 from lbopt.solvers.recount import Numbers
 
 #: Limits of one worker: class j -> (least, most) requests of classes j, j + 1, ...
@@ -59,22 +60,47 @@ def check_window_prices(p: Numbers, bound: int, body: dict[str, Any]) -> None:
             priced.strike(_Prices.of(record, priced), bound)
         except CertificateError as error:
             raise CertificateError(f"strike {number}: {error}") from None
-    waiting: list[dict[int, Limits]] = [{}]
-    for number, record in enumerate(tree):
-        if not waiting:
-            raise CertificateError(f"the tree is complete after {number} records, but it has {len(tree)}")
-        node = waiting.pop()
-        try:
-            if type(record) is dict and "worker" in record:
-                waiting += reversed(_halves(record, node, priced.pool))
-                continue
-            proved = priced.bound(_Prices.of(record, priced), node)
-            if proved is not None and proved < bound:
-                raise CertificateError(f"by its prices nothing costs less than {proved}, but {bound} is claimed")
-        except CertificateError as error:
-            raise CertificateError(f"record {number} of the tree: {error}") from None
-    if waiting:
-        raise CertificateError(f"the tree ends after {len(tree)} records, with {len(waiting)} nodes open")
+
+    def below(node: dict[int, Limits], record: Any) -> list[dict[int, Limits]]:
+        if type(record) is dict and "worker" in record:
+            return _halves(record, node, priced.pool)
+        proved = priced.bound(_Prices.of(record, priced), node)
+        if proved is not None and proved < bound:
+            raise CertificateError(f"by its prices nothing costs less than {proved}, but {bound} is claimed")
+        return []
+
+    root: dict[int, Limits] = {}
+    walk(tree, below, root)
+
+
+def read_load_prices(value: Any, loads: list[list[int]], scale: int) -> list[dict[int, int]]:
+    """Return {step: price} of each worker, read from [worker, step, price]; at every step they add up to G * scale."""
+    G, T = len(loads), len(loads[0])
+    prices: list[dict[int, int]] = [{} for _ in range(G)]
+    paid = [0] * T
+    for triple in items(value, "prices of loads"):
+        one = entries(triple, 3)
+        g, h = whole(one[0], "a worker", least=0, below=G), whole(one[1], "a step", least=0, below=T)
+        price = whole(one[2], "a price of a load", least=0)
+        prices[g][h] = prices[g].get(h, 0) + price
+        paid[h] += price
+    for h, total in enumerate(paid):
+        if total != G * scale:
+            raise CertificateError(f"its prices at step {h} add up to {total}; expected {G} * {scale}")
+    return prices
+
+
+def priced_loads(prices: list[dict[int, int]], loads: list[list[int]]) -> int:
+    """Return sum_gh price[g][h] load[g][h]."""
+    return sum(price * row[h] for row, paid in zip(loads, prices, strict=True) for h, price in paid.items())
+
+
+def entries(value: Any, count: int) -> list[Any]:
+    """Return the entries of a price, which has so many."""
+    found = items(value, "a price")
+    if len(found) != count:
+        raise CertificateError(f"a price has {len(found)} entries; expected {count}")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,23 +144,12 @@ class _Prices:
     @staticmethod
     def of(record: Any, priced: _Priced) -> _Prices:
         """Read prices, which have to keep the rules above."""
-        pool, scale = priced.pool, priced.scale
-        G, T, K = len(pool.base), len(pool.base[0]), len(pool.work)
+        pool, K = priced.pool, len(priced.pool.work)
         given = fields(record, "it", ("loads", "classes"))
-        loads: list[dict[int, int]] = [{} for _ in range(G)]
-        paid = [0] * T
-        for triple in items(given["loads"], "loads"):
-            one = _entries(triple, 3)
-            g, h = whole(one[0], "a worker", least=0, below=G), whole(one[1], "a step", least=0, below=T)
-            price = whole(one[2], "a price of a load", least=0)
-            loads[g][h] = loads[g].get(h, 0) + price
-            paid[h] += price
-        for h, total in enumerate(paid):
-            if total != G * scale:
-                raise CertificateError(f"its prices at step {h} add up to {total}; expected {G} * {scale}")
+        loads = read_load_prices(given["loads"], pool.base, priced.scale)
         classes = [0] * K
         for pair in items(given["classes"], "classes"):
-            one = _entries(pair, 2)
+            one = entries(pair, 2)
             k = whole(one[0], "a class", least=0, below=K)
             classes[k] += whole(one[1], "a price of a class")
         for k, price in enumerate(classes):
@@ -196,12 +211,8 @@ class _Priced:
         ]
 
     def _fixed(self, prices: _Prices) -> int:
-        loads = sum(
-            price * row[h] for row, paid in zip(self.pool.base, prices.loads, strict=True) for h, price in paid.items()
-        )
-        return (
-            loads - self.scale * self.base + sum(n * mu for n, mu in zip(self.pool.copies, prices.classes, strict=True))
-        )
+        paid = sum(n * mu for n, mu in zip(self.pool.copies, prices.classes, strict=True))
+        return priced_loads(prices.loads, self.pool.base) - self.scale * self.base + paid
 
     def _cheapest(self, g: int, values: list[int], limits: Limits) -> int | None:
         """Return the least sum of values of a set that worker g may take."""
@@ -237,10 +248,3 @@ def _halves(record: Any, node: dict[int, Limits], pool: _Pool) -> list[dict[int,
         return {**node, g: {**node.get(g, {}), j: (low, high)}}
 
     return [within(least, min(most, a)), within(max(least, a + 1), most)]
-
-
-def _entries(value: Any, count: int) -> list[Any]:
-    entries = items(value, "a price")
-    if len(entries) != count:
-        raise CertificateError(f"a price has {len(entries)} entries; expected {count}")
-    return entries

@@ -31,13 +31,15 @@ A branch has one subtree for each range, in this order, and the ranges have to c
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from lbopt.exceptions import CertificateError
-from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates.format import fields, items, refuse_many_slots, shown, whole
+from lbopt.solvers.certificates.tree import walk
 from lbopt.solvers.certificates.window_box import WindowBox, has_sets
 from lbopt.solvers.certificates.window_pool import WindowPool
+from lbopt.solvers.certificates.window_prices import entries, priced_loads, read_load_prices
 from lbopt.solvers.recount import Numbers
 
 Cut = tuple[list[int], bool]
@@ -68,22 +70,10 @@ def check_window(p: Numbers, bound: int, body: dict[str, Any]) -> None:
     for record in tree:
         if type(record) is dict and type(record.get("position")) is int:
             positions = max(positions, min(record["position"], max(p.slots)) + 1)
-    checker = _Leaves(pool, scale, cuts, bound)
-    waiting = [WindowBox.root(pool, positions)]
-    for number, record in enumerate(tree):
-        if not waiting:
-            raise CertificateError(f"the tree is complete after {number} records, but it has {len(tree)}")
-        spend(100)
-        box = waiting.pop()
-        try:
-            waiting += reversed(_children(record, box, checker))
-        except CertificateError as error:
-            raise CertificateError(f"record {number} of the tree: {error}") from None
-    if waiting:
-        raise CertificateError(f"the tree ends after {len(tree)} records, with {len(waiting)} boxes open")
+    walk(tree, partial(_children, _Leaves(pool, scale, cuts, bound)), WindowBox.root(pool, positions))
 
 
-def _children(record: Any, box: WindowBox, leaves: _Leaves) -> list[WindowBox]:
+def _children(leaves: _Leaves, box: WindowBox, record: Any) -> list[WindowBox]:
     """Check one record and return the boxes of the records below it."""
     empty = not box.tighten()
     if type(record) is dict and "totals" in record:
@@ -178,7 +168,7 @@ class _Leaves:
         if empty:
             return
         for pair in paid:
-            c, price = _numbers(pair, 2, "a price of a cut")
+            c, price = (whole(number, "a price of a cut", least=0) for number in entries(pair, 2))
             if c >= len(self.cuts):
                 raise CertificateError(f"it names cut {c}, but there are only {len(self.cuts)}")
             workers, at_most = self.cuts[c]
@@ -202,31 +192,12 @@ class _Leaves:
         """Return d_g without cuts, and the sum of lambda P, both times scale."""
         if contradiction:
             return dict.fromkeys(box.low, 0), 0
-        G, T = len(self.pool.loads), len(self.pool.loads[0])
-        gains = dict.fromkeys(box.low, T * self.scale)
-        total = [0] * T
-        value = 0
-        for triple in prices:
-            g, h, price = _numbers(triple, 3, "a price")
-            if g >= G or h >= T:
-                raise CertificateError(f"it prices worker {g} at step {h}, but there are {G} workers and {T} steps")
-            total[h] += price
-            value += price * self.pool.loads[g][h]
-            if g in gains:
-                gains[g] -= price
-        for h, paid in enumerate(total):
-            if paid != G * self.scale:
-                raise CertificateError(f"its prices at step {h} add up to {paid}; expected {G} * {self.scale}")
-        return gains, value
+        loads = self.pool.loads
+        paid = read_load_prices(prices, loads, self.scale)
+        gains = {g: len(loads[0]) * self.scale - sum(paid[g].values()) for g in box.low}
+        return gains, priced_loads(paid, loads)
 
 
 def _demand_true(record: Any, name: str) -> None:
     if fields(record, "it", (name,))[name] is not True:
         raise CertificateError(f"{name} is {shown(record[name])}; expected true")
-
-
-def _numbers(value: Any, count: int, what: str) -> list[int]:
-    numbers = items(value, what)
-    if len(numbers) != count:
-        raise CertificateError(f"{what} has {len(numbers)} entries; expected {count}")
-    return [whole(number, what, least=0) for number in numbers]

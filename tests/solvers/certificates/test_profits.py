@@ -2,16 +2,12 @@
 
 import random
 from itertools import combinations
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-from lbopt.exceptions import CertificateError
-from lbopt.solvers.certificates import patterns, profits
-from lbopt.solvers.certificates.patterns import Patterns
-from lbopt.solvers.certificates.profits import BestProfits
-from lbopt.solvers.certificates.step import SizeClasses, extreme_total
+from lbopt.solvers.certificates import profits
+from lbopt.solvers.certificates.choice import Choice, TooLongError, Way
+from lbopt.solvers.certificates.profits import BestProfits, SizeClasses, extreme_total
 
 TINY = {"i": 0, "O": 0}
 MODES = {
@@ -19,7 +15,6 @@ MODES = {
     "coarse": {"_TABLE_WORK": TINY, "_COARSE_WORK": {"i": 20, "O": 20}},
     "one coarse cell": {"_TABLE_WORK": TINY, "_COARSE_WORK": {"i": 1, "O": 1}},
     "no table": {"_ROW_OPERATIONS": 0},
-    "no tables after each class": {"_KEPT": 0},
 }
 
 
@@ -60,6 +55,13 @@ def random_table(rng, factor=1):
     return classes, prices, scale, reach
 
 
+def choice_of(table, count, room):
+    classes = table.classes
+    triples = enumerate(zip(table.own, classes.sizes, classes.counts, strict=True))
+    ways = [Way(profit, (size,), min(count, n), k) for k, (profit, size, n) in triples if size <= room]
+    return Choice(0, count, (room,), ways)
+
+
 @pytest.mark.parametrize("factor", [1, 2**57])
 def test_best_profits(mode, factor):
     """Exact where it says so, never below the truth elsewhere; also beyond 64 bits."""
@@ -69,30 +71,29 @@ def test_best_profits(mode, factor):
         classes, prices, scale, reach = random_table(rng, factor)
         table = BestProfits(classes, prices, scale, reach)
         large += table.kind.kind == "O"
-        assert table.exact or factor > 1 or mode not in ("exact", "no tables after each class")
+        assert table.exact or factor > 1 or mode != "exact"
         for count, top in reach.items():
             for room in {0, top, rng.randint(0, top), rng.randint(0, top)}:
                 truth = every_pattern(classes, count, room, table.own)
                 room = table.clipped(count, room)
-                best = table.upper(count, np.array([room], dtype=table.kind))[0]
+                best = table.upper(count, [room])[0]
                 if not truth:
-                    assert not table.exact or best < table.none_below
+                    assert not table.exact or best < -2 * (table.magnitude + 1)
                     continue
                 assert best >= truth[0][0]
                 exact += table.exact
                 loose += not table.exact
                 assert not table.exact or best == truth[0][0]
-                assert Patterns(table, count, room, None, 10**6).best_or_above() == truth[0][0]
-                for patience in (0, 1, 2):
-                    assert Patterns(table, count, room, None, patience).best_or_above() >= truth[0][0]
-    assert exact > 200 or factor > 1 or mode not in ("exact", "no tables after each class")
-    assert loose > 20 or (factor == 1 and mode in ("exact", "no tables after each class"))
+                choice = choice_of(table, count, room)
+                assert choice.best(None, [10**6]) == truth[0][0] <= choice.rough
+                assert choice.best(truth[0][0] + 1, [10**6]) == truth[0][0] + 1 or count == 1
+    assert exact > 200 or factor > 1 or mode != "exact"
+    assert loose > 20 or (factor == 1 and mode == "exact")
     assert (large > 20) == (factor > 1)
 
 
 @pytest.mark.parametrize("factor", [1, 2**57])
-def test_patterns_in_order(mode, factor):
-    """All patterns of enough profit, in order, and the ones among them that the copies left suffice for."""
+def test_all_sets_of_enough_profit(factor):
     listed = 0
     for seed in range(SEEDS[factor]):
         rng = random.Random(seed)
@@ -103,22 +104,17 @@ def test_patterns_in_order(mode, factor):
         truth = every_pattern(classes, count, room, table.own)
         least = rng.choice(truth)[0] if truth and rng.random() < 0.3 else None
         truth = [pair for pair in truth if least is None or pair[0] >= least]
-        patterns = Patterns(table, count, room, least, 10**6)
-        found = []
-        while (one := patterns[len(found)]) is not None:
-            found.append(one)
-        assert [one.profit for one in found] == [profit for profit, _ in truth]
-        assert {one.pattern for one in found} == {pattern for _, pattern in truth}
-        assert all(dict(one.needs) == {k: one.pattern.count(k) for k in one.pattern} for one in found)
+        found = list(choice_of(table, count, room).sets(least, [10**6], rising=False))
+        assert sorted(found, key=lambda pair: (-pair[0], pair[1])) == truth
         listed += len(found)
     assert listed > 5 * SEEDS[factor]
 
 
-def test_patience_ends():
+def test_steps_end():
     classes = SizeClasses(tuple(range(40)), (False,) * 40, (1,) * 40)
-    patterns = Patterns(BestProfits(classes, [0] * 40, 1, {3: 60}), 3, 60, None, 50)
-    with pytest.raises(CertificateError, match="more patterns than"):
-        patterns[1000]
+    choice = choice_of(BestProfits(classes, [0] * 40, 1, {3: 60}), 3, 60)
+    with pytest.raises(TooLongError, match="too long to be checked"):
+        list(choice.sets(None, [1000], rising=False))
 
 
 def test_extreme_totals():
@@ -139,20 +135,3 @@ def test_the_work_of_a_table_counts_every_copy_and_row(monkeypatch):
     for limit, exact in ((rows + entries, True), (rows + entries - 1, False)):
         monkeypatch.setattr(profits, "_TABLE_WORK", {"i": limit, "O": limit})
         assert BestProfits(classes, [0, 0], 1, {3: 21}).exact == exact
-
-
-@pytest.mark.parametrize(
-    ("fixed", "spare", "searches"), [(-19, -7, 1), (-12, -2, 2), (-11, -1, 2), (-10, 0, 2), (3, 13, 2)]
-)
-def test_profits_are_searched_until_nothing_can_be_spared(fixed, spare, searches, monkeypatch):
-    """Two workers alike bring up to 6 each and a third up to 8; a search finds 2 and 6, and ends below 0."""
-    searched = {(1, 4): 2, (2, 9): 6}
-    asked = []
-    monkeypatch.setattr(patterns, "_searched", lambda table, *place: asked.append(place) or searched[place])
-    table, workers = SimpleNamespace(exact=False), {0: (1, 4), 3: (1, 4), 5: (2, 9)}
-    best, found = patterns.refined(table, workers, {(1, 4): 6, (2, 9): 8}, fixed)
-    assert found == spare
-    assert found == fixed + 2 * best[1, 4] + best[2, 9]
-    assert len(asked) == searches
-    exact = SimpleNamespace(exact=True)
-    assert patterns.refined(exact, workers, {(1, 4): 6, (2, 9): 8}, fixed) == ({(1, 4): 6, (2, 9): 8}, fixed + 20)

@@ -276,8 +276,8 @@ def _lighter_weight(goal, body):
     [
         (_raise_bound, "a better decision would have a value of more than|a better decision"),
         (_leave_out_a_node, "no node covers envelope"),
-        (_cut_a_tree, "its tree ends before all cases are refuted"),
-        (_lengthen_a_tree, "of which"),
+        (_cut_a_tree, "the tree ends after"),
+        (_lengthen_a_tree, "the tree is complete after"),
         (_no_prices, "a better decision would have"),
         (_price_below_zero, "only classes that are admitted whole may have a negative one"),
         (_another_worker, "worker 99 can take no more of class"),
@@ -294,7 +294,10 @@ def test_a_forged_certificate_is_rejected(change, says):
 
 
 def test_a_certificate_of_another_problem_or_kind_is_rejected():
-    _, true = certified()
+    problem, true = certified()
+    nothing = Certificate(problem.digest, true.kind, -1, {**true.body, "goals": []})
+    with pytest.raises(CertificateError, match="its bound is -1, but it proves"):
+        check(problem, nothing)
     other = crowded("another")
     with pytest.raises(CertificateError, match="it is of problem"):
         check(other, true)

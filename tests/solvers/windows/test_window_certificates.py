@@ -85,7 +85,7 @@ def test_refusals_say_what_is_wrong():
         return str(caught.value)
 
     assert f"{best + 1} is claimed" in refused(best + 1)
-    assert "1 boxes open" in refused(tree=[])
+    assert "1 cases are open" in refused(tree=[])
     assert "complete after" in refused(tree=[*tree, {"empty": True}])
     assert "scale is 0" in refused(scale=0)
     assert "is not empty" in refused(tree=[{"empty": True}])

@@ -1,0 +1,171 @@
+"""The most profit of a choice of q requests within several limits, in Python's integers, and all that has enough of it.
+
+A choice is bounded first by what a linear relaxation with a multiplier for each limit says, which is cheap and mostly
+enough; a depth-first search along the profits that the multipliers leave settles it exactly.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import accumulate
+from operator import itemgetter
+from typing import NamedTuple
+
+from lbopt.exceptions import CertificateError
+from lbopt.solvers.allowance import spend
+
+
+class TooLongError(CertificateError):
+    """The check would take too long; whether the bound holds stays open."""
+
+
+class Way(NamedTuple):
+    """A class that may be chosen: the profit of one, what it takes of each limit, how often, and its number."""
+
+    profit: int
+    takes: tuple[int, ...]
+    times: int
+    kind: int
+
+
+class Choice:
+    """The choice of q requests within some limits, on top of a profit of its own."""
+
+    def __init__(self, own: int, q: int, limits: tuple[int, ...], ways: list[Way]) -> None:
+        self.own, self.q, self.limits, self.ways = own, q, limits, ways
+        self.multipliers = [0] * len(limits)
+        #: Whether enough requests are left, and the lightest of them fit each limit.
+        self.possible = sum(way.times for way in ways) >= q and all(
+            self._lightest(r) <= limit for r, limit in enumerate(limits)
+        )
+        #: No choice has more profit.
+        self.rough = own + self._rough() if self.possible else 0
+
+    def _lightest(self, r: int) -> int:
+        total, rest = 0, self.q
+        for weight, times in sorted((way.takes[r], way.times) for way in self.ways):
+            taken = min(rest, times)
+            total, rest = total + taken * weight, rest - taken
+        return total
+
+    def _reduced(self, way: Way) -> int:
+        """Return the profit of a way less what the multipliers ask for it."""
+        return way.profit - sum(a * w for a, w in zip(self.multipliers, way.takes, strict=True))
+
+    def _at(self) -> tuple[int, list[int]]:
+        """Return the bound of the relaxation at the multipliers, and what its choice takes of each limit."""
+        bound, rest = sum(a * limit for a, limit in zip(self.multipliers, self.limits, strict=True)), self.q
+        usage = [0] * len(self.limits)
+        for worth, way in sorted(((self._reduced(way), way) for way in self.ways), key=lambda one: -one[0]):
+            taken = min(rest, way.times)
+            bound += taken * worth
+            for r, weight in enumerate(way.takes):
+                usage[r] += taken * weight
+            rest -= taken
+            if rest == 0:
+                break
+        return bound, usage
+
+    def _rough(self) -> int:
+        """Return the least bound along multipliers that are raised by bisection, one limit after the other."""
+        if self.q <= 1:
+            return max(way.profit for way in self.ways) if self.q else 0
+        multipliers = self.multipliers
+        least, usage = self._at()
+        for _ in range(2 * len(self.limits)):
+            over = [r for r, limit in enumerate(self.limits) if usage[r] > limit]
+            if not over:
+                break
+            r = max(over, key=lambda r: usage[r] / (self.limits[r] + 1))
+            below, above = multipliers[r], max(1024, 2 * multipliers[r])
+            while above < 1 << 50:
+                multipliers[r] = above
+                bound, usage = self._at()
+                least = min(least, bound)
+                if usage[r] <= self.limits[r]:
+                    break
+                below, above = above, 4 * above
+            while above - below > 1 + above // 512:
+                multipliers[r] = (above + below) // 2
+                bound, usage = self._at()
+                least = min(least, bound)
+                if usage[r] <= self.limits[r]:
+                    above = multipliers[r]
+                else:
+                    below = multipliers[r]
+            multipliers[r] = above
+            _, usage = self._at()
+        return least
+
+    def best(self, known: int | None, steps: list[int]) -> int | None:
+        """Return the most profit, `known` if nothing exceeds it, None where nothing fits and nothing is known.
+
+        Parameters
+        ----------
+        known
+            Profit of another choice; None for none.
+        steps
+            What is left of the steps of an evaluation, in one place.
+        """
+        if self.q <= 1:
+            return self.rough if known is None else max(known, self.rough)
+        for profit, _ in self.sets(None if known is None else known + 1, steps, rising=True):
+            known = profit
+        return known
+
+    def sets(self, least: int | None, steps: list[int], *, rising: bool) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Yield the sets of at least this profit, as profit and classes in descending order.
+
+        Parameters
+        ----------
+        least
+            None for any profit.
+        steps
+            What is left of the steps, in one place.
+        rising
+            Whether each one has to bring more than the one before.
+
+        Raises
+        ------
+        TooLongError
+            Where the steps do not suffice.
+        """
+        rows = sorted(((self._reduced(way), way) for way in self.ways), key=lambda one: (-one[0], one[1].takes))
+        lightest = [min(way.takes[r] for way in self.ways) for r in range(len(self.limits))]
+        by_work = sorted((way.takes[0], way.profit) for way in self.ways)
+        works, tops = list(map(itemgetter(0), by_work)), list(accumulate(map(itemgetter(1), by_work), max))
+        floor = None if least is None else least - self.own
+        hope = sum(a * limit for a, limit in zip(self.multipliers, self.limits, strict=True))
+        stack: list[tuple[int, int, int, int, tuple[int, ...], tuple[int, ...]]]
+        stack = [(0, 0, 0, hope, self.limits, ())]
+        while stack:
+            c, repeated, value, hope, rooms, taken = stack.pop()
+            rest = self.q - len(taken)
+            steps[0] -= 1
+            if steps[0] % 1_000 == 0:
+                spend(2_000)
+            if steps[0] < 0:
+                raise TooLongError("the patterns of its workers take too long to be checked")
+            if c >= len(rows) or (floor is not None and hope + rest * rows[c][0] < floor):
+                continue
+            # The case without any more of this class is looked at later, that with one more first.
+            stack.append((c + 1, 0, value, hope, rooms, taken))
+            reduced, way = rows[c]
+            after = tuple(room - weight for room, weight in zip(rooms, way.takes, strict=True))
+            ahead, now, chosen = rest - 1, value + way.profit, (*taken, way.kind)
+            if repeated >= way.times or any(a < ahead * light for a, light in zip(after, lightest, strict=True)):
+                continue
+            if ahead == 0:
+                if floor is None or now >= floor:
+                    floor = now + 1 if rising else floor
+                    yield self.own + now, tuple(sorted(chosen, reverse=True))
+                continue
+            if floor is not None:
+                most = now
+                for i in range(1, ahead + 1):
+                    place = bisect_right(works, after[0] // i) - 1
+                    most += tops[place] if place >= 0 else 0
+                if most < floor:
+                    continue
+            stack.append((c, repeated + 1, now, hope + reduced, after, chosen))
