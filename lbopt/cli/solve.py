@@ -42,10 +42,12 @@ def solve(
     from lbopt.files import called, check_name
     from lbopt.report.result_table import comparison_table, first_of, result_table
     from lbopt.solvers.arguments import check_stops
-    from lbopt.solvers.registry import AUTO_ORDER, is_available
+    from lbopt.solvers.registry import AUTO_ORDER, OWN, capabilities, is_available
     from lbopt.solvers.warm_up import warm
     from lbopt.whole_file import write_file
 
+    if solver not in OWN and solver != "all":
+        capabilities(solver, "all")
     for path in (out, write):
         if path is None:
             continue

@@ -22,6 +22,7 @@ from lbopt.model.request_experts import RequestExperts
 from lbopt.model.request_prefixes import RequestPrefixes
 from lbopt.model.step_problem import StepProblem
 from lbopt.model.trace import Trace
+from lbopt.model.window import Running
 
 __all__ = [
     "WAITS",
@@ -29,6 +30,7 @@ __all__ = [
     "Fleet",
     "RequestExperts",
     "RequestPrefixes",
+    "Running",
     "StepProblem",
     "Trace",
     "barrier_total",

@@ -46,16 +46,16 @@ def check_assignment(
     if raw.dtype.kind == "u" and raw.size and int(raw.max()) > np.iinfo(np.int64).max:
         raise InfeasibleDecisionError(f"{who} sends a request to worker {int(raw.max())}, which does not exist")
     workers = raw.astype(np.int64)
-    outside = np.flatnonzero((workers < WAITS) | (workers >= problem.num_workers))
-    if outside.size:
-        i = int(outside[0])
+    outside = (workers < WAITS) | (workers >= problem.num_workers)
+    if outside.any():
+        i = int(outside.argmax())
         raise InfeasibleDecisionError(
             f"{who} sends request {i} to worker {workers[i]}; expected -1 or 0..{problem.num_workers - 1}"
         )
     counts = np.bincount(workers[workers >= 0], minlength=problem.num_workers)
-    crowded = np.flatnonzero(counts > problem.slots)
-    if crowded.size:
-        g = int(crowded[0])
+    crowded = counts > problem.slots
+    if crowded.any():
+        g = int(crowded.argmax())
         raise InfeasibleDecisionError(
             f"{who} sends {counts[g]} requests to worker {g}, which has {problem.slots[g]} free slots"
         )
@@ -73,9 +73,9 @@ def check_assignment(
         raise InfeasibleDecisionError(
             f"{who} admits {admitted} requests; exactly min(N, free slots) = {problem.num_admitted} must be admitted"
         )
-    left_out = np.flatnonzero(problem.must_admit & (workers < 0))
-    if left_out.size:
-        raise InfeasibleDecisionError(f"{who} leaves request {int(left_out[0])} waiting, which must be admitted")
+    left_out = problem.must_admit & (workers < 0)
+    if left_out.any():
+        raise InfeasibleDecisionError(f"{who} leaves request {int(left_out.argmax())} waiting, which must be admitted")
     return workers
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from lbopt.model.conditions import Conditions
+from lbopt.model.conditions import Conditions, Resource
+from lbopt.model.integers import BoolArray
 from lbopt.model.objective import work_on
 from lbopt.model.step_problem import StepProblem
 
@@ -112,6 +113,7 @@ def paced_numbers(problem: StepProblem) -> PacedNumbers:
     """Return the numbers of a problem."""
     conditions, G = problem.conditions or Conditions(admit=problem.num_admitted), problem.num_workers
     pace = [1] * G if conditions.pace is None else conditions.pace.tolist()
+    resources = conditions.resources
     base = [[pace[g] * load for load in row] for g, row in enumerate(problem.base.tolist())]
     lightest = [list(row) for row in base]
     running = []
@@ -126,19 +128,21 @@ def paced_numbers(problem: StepProblem) -> PacedNumbers:
         base=tuple(map(tuple, base)),
         lightest=tuple(map(tuple, lightest)),
         slots=tuple(problem.slots.tolist()),
-        limits=tuple(tuple(resource.limit.tolist()) for resource in conditions.resources),
-        kinds=_kinds(problem, conditions, pace),
+        limits=tuple(tuple(resource.limit.tolist()) for resource in resources),
+        kinds=_kinds(problem, conditions, resources, pace),
         running=tuple(running),
         exactly=conditions.exactly,
         goals=conditions.goals,
     )
 
 
-def _kinds(problem: StepProblem, conditions: Conditions, pace: list[int]) -> tuple[RequestKind, ...]:
+def _kinds(
+    problem: StepProblem, conditions: Conditions, resources: tuple[Resource, ...], pace: list[int]
+) -> tuple[RequestKind, ...]:
     N = problem.num_requests
     rows, must = problem.work.tolist(), problem.must_admit.tolist()
     costs = [0] * N if conditions.waiting_cost is None else conditions.waiting_cost.tolist()
-    needs = list(zip(*(resource.need.tolist() for resource in conditions.resources), strict=True)) or [()] * N
+    needs = list(zip(*(resource.need.tolist() for resource in resources), strict=True)) or [()] * N
     tables = [table for table in (conditions.allowed, conditions.credit) if table is not None]
     groups: dict[tuple[Any, ...], list[int]] = {}
     for i, row in enumerate(rows):
@@ -148,7 +152,9 @@ def _kinds(problem: StepProblem, conditions: Conditions, pace: list[int]) -> tup
     kinds = []
     for members in groups.values():
         i = members[0]
-        workers = _workers_for(problem, conditions, i, open_workers)
+        workers = open_workers
+        if resources or conditions.allowed is not None:
+            workers = _workers_for(problem, conditions.allowed, resources, i)
         if same_everywhere:
             work, heaviest = dict.fromkeys(workers, tuple(rows[i])), sum(rows[i]) if workers else 0
         else:
@@ -160,12 +166,10 @@ def _kinds(problem: StepProblem, conditions: Conditions, pace: list[int]) -> tup
     return tuple(kind for _, _, kind in sorted(kinds, key=lambda one: one[:2]))
 
 
-def _workers_for(problem: StepProblem, conditions: Conditions, i: int, open_workers: list[int]) -> list[int]:
+def _workers_for(problem: StepProblem, allowed: BoolArray | None, resources: tuple[Resource, ...], i: int) -> list[int]:
     """Return the workers that could take request i if they took nothing else."""
-    if conditions.allowed is None and not conditions.resources:
-        return open_workers
-    may = problem.slots > 0 if conditions.allowed is None else conditions.allowed[i] & (problem.slots > 0)
-    for resource in conditions.resources:
+    may = problem.slots > 0 if allowed is None else allowed[i] & (problem.slots > 0)
+    for resource in resources:
         may = may & (resource.need[i] <= resource.limit)
     workers: list[int] = np.flatnonzero(may).tolist()
     return workers

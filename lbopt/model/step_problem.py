@@ -18,7 +18,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from lbopt.files import shown
 from lbopt.model.conditions import Conditions
 from lbopt.model.integers import LARGEST_TOTAL, BoolArray, IntArray, boolean_array, integer_array
 from lbopt.model.json_text import parsed_json
-from lbopt.model.window import grown, growth_steps, held_in_tokens, projected_base
+from lbopt.model.window import Running, ahead
 
 FORMAT = "lbopt-step-problem"
 FORMAT_VERSION = 1
@@ -73,7 +73,12 @@ class StepProblem:
     work: IntArray
     must_admit: BoolArray = None  # type: ignore[assignment]  # None on the way in, an array from then on
     conditions: Conditions | None = None
-    num_free_slots: int = field(init=False, repr=False)  #: Free slots over all workers.
+    num_workers: int = field(init=False)  #: Number of workers, G.
+    num_requests: int = field(init=False)  #: Number of waiting requests, N.
+    horizon: int = field(init=False)  #: Lookahead H; the window has H + 1 columns.
+    num_free_slots: int = field(init=False)  #: Free slots over all workers.
+    #: Number of requests that have to be admitted, U = min(N, free slots); under conditions at most so many.
+    num_admitted: int = field(init=False)
 
     def __post_init__(self) -> None:
         base = integer_array("base", self.base, ndim=(1, 2))
@@ -87,13 +92,17 @@ class StepProblem:
         base, work = _over_window(base, width), _over_window(work, width)
         must = self.must_admit if self.must_admit is not None else np.zeros(work.shape[0], dtype=np.bool_)
         must = boolean_array("must_admit", must, work.shape[0])
-        for name, value in (("base", base), ("slots", slots), ("work", work), ("must_admit", must)):
+        conditions, free = self.conditions, sum(slots.tolist())
+        if conditions is not None:
+            if not isinstance(conditions, Conditions):
+                raise InputError(f"conditions is a {type(conditions).__name__}; expected Conditions")
+            conditions = conditions.fitted(base, slots, work)
+        exactly = None if conditions is None else conditions.exactly
+        admitted = min(work.shape[0], free) if exactly is None else exactly
+        counts = {"num_workers": base.shape[0], "num_requests": work.shape[0], "horizon": width - 1}
+        checked = {"base": base, "slots": slots, "work": work, "must_admit": must, "conditions": conditions}
+        for name, value in (checked | counts | {"num_free_slots": free, "num_admitted": admitted}).items():
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "num_free_slots", sum(slots.tolist()))
-        if self.conditions is not None:
-            if not isinstance(self.conditions, Conditions):
-                raise InputError(f"conditions is a {type(self.conditions).__name__}; expected Conditions")
-            object.__setattr__(self, "conditions", self.conditions.fitted(base, slots, work))
         if int(must.sum()) > self.num_admitted:
             raise InputError(
                 f"must_admit names {int(must.sum())} requests, but only {self.num_admitted} can be admitted "
@@ -127,16 +136,7 @@ class StepProblem:
 
     @classmethod
     def survives(
-        cls,
-        loads: Any,
-        slots: Any,
-        sizes: Any,
-        horizon: int,
-        *,
-        active: Any = None,
-        departures: Any = None,
-        growth: int = 1,
-        must_admit: Any = None,
+        cls, loads: Any, slots: Any, sizes: Any, horizon: int, *, must_admit: Any = None, **running: Unpack[Running]
     ) -> StepProblem:
         """Build the window problem in which every new request outlives the window.
 
@@ -146,23 +146,16 @@ class StepProblem:
             int, (G,), (G,), (N,): present loads (tokens), free slots, prompt sizes (tokens).
         horizon
             H >= 0; the window is h = 0..H.
-        active
-            int, (G,): requests running on each worker, each of which grows by `growth` tokens a step. None means
-            that the present loads do not grow.
-        departures
-            int, (D, 3), one row per running request that ends inside the window: worker, remaining steps r >= 1,
-            present size in tokens. It counts as running for h < r and is gone from h = r on.
-        growth
-            Tokens that each running or new request gains per step; 0 freezes all loads.
+        **running
+            What runs already, and how fast requests grow: `active`, `departures` and `growth`, see
+            `lbopt.model.Running`.
 
         Raises
         ------
         InputError
             As the class does, and where a load of the window would be beyond 2**62.
         """
-        growths = growth_steps(horizon, growth)
-        work = held_in_tokens("request", grown(integer_array("sizes", sizes, ndim=(1,)), growths))
-        base = held_in_tokens("worker", projected_base(loads, active, departures, growths))
+        base, work = ahead(loads, sizes, None, horizon, **running)
         return cls(base=base, slots=slots, work=work, must_admit=must_admit)
 
     @classmethod
@@ -174,30 +167,19 @@ class StepProblem:
         outputs: Any,
         horizon: int,
         *,
-        active: Any = None,
-        departures: Any = None,
-        growth: int = 1,
         must_admit: Any = None,
+        **running: Unpack[Running],
     ) -> StepProblem:
         """Build the window problem of an oracle: as `survives`, but request i is gone from h = outputs[i] on.
 
         Parameters
         ----------
-        loads, slots, sizes, horizon, active, departures, growth, must_admit
+        loads, slots, sizes, horizon, must_admit, **running
             As in `survives`.
         outputs
             int, (N,), at least 1: steps that each request will run.
         """
-        growths = growth_steps(horizon, growth)
-        prompt = integer_array("sizes", sizes, ndim=(1,))
-        steps = integer_array("outputs", outputs, ndim=(1,))
-        if steps.shape != prompt.shape:
-            raise InputError(f"outputs has {steps.size} entries but sizes has {prompt.size}")
-        if (steps < 1).any():
-            raise InputError(f"outputs[{int(np.argmax(steps < 1))}] is 0; a request runs at least one step")
-        alive = np.arange(growths.size)[None, :] < steps[:, None]
-        work = held_in_tokens("request", grown(prompt, growths) * alive)
-        base = held_in_tokens("worker", projected_base(loads, active, departures, growths))
+        base, work = ahead(loads, sizes, outputs, horizon, **running)
         return cls(base=base, slots=slots, work=work, must_admit=must_admit)
 
     def under(self, conditions: Conditions | None) -> StepProblem:
@@ -208,30 +190,6 @@ class StepProblem:
         """Raise an `InputError` if there are conditions; `who` does not know them, and begins the message."""
         if self.conditions is not None:
             raise InputError(f"{who} does not know conditions, and the problem has some; `lbopt solve` answers it")
-
-    # ------------------------------------------------------------------ shape
-
-    @property
-    def num_workers(self) -> int:
-        """Number of workers, G."""
-        return int(self.base.shape[0])
-
-    @property
-    def num_requests(self) -> int:
-        """Number of waiting requests, N."""
-        return int(self.work.shape[0])
-
-    @property
-    def horizon(self) -> int:
-        """Lookahead H; the window has H + 1 columns."""
-        return int(self.base.shape[1]) - 1
-
-    @property
-    def num_admitted(self) -> int:
-        """Number of requests that have to be admitted, U = min(N, free slots); under conditions at most so many."""
-        if self.conditions is not None and self.conditions.exactly is not None:
-            return self.conditions.exactly
-        return min(self.num_requests, self.num_free_slots)
 
     # ------------------------------------------------------------------ identity and files
 

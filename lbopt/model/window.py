@@ -9,7 +9,7 @@ fits, and in Python integers in object arrays otherwise.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,50 @@ MOST_ENTRIES = 2**29
 
 #: int64 where all numbers fit, Python integers otherwise.
 Integers = NDArray[Any]
+
+
+class Running(TypedDict, total=False):
+    """What runs on the workers over a window, and how fast requests grow; all parts are optional.
+
+    Parameters
+    ----------
+    active
+        int, (G,): requests running on each worker, each of which grows by `growth` tokens a step. None means that the
+        present loads do not grow.
+    departures
+        int, (D, 3), one row per running request that ends inside the window: worker, remaining steps r >= 1, present
+        size in tokens. It counts as running for h < r and is gone from h = r on.
+    growth
+        Tokens that each running or new request gains per step, 1 where nothing is said; 0 freezes all loads.
+    """
+
+    active: Any
+    departures: Any
+    growth: int
+
+
+def ahead(
+    loads: Any, sizes: Any, outputs: Any, horizon: int, *, active: Any = None, departures: Any = None, growth: int = 1
+) -> tuple[IntArray, IntArray]:
+    """Return the loads over a window, of workers int64 (G, H+1) and of new requests int64 (N, H+1), in tokens.
+
+    Parameters
+    ----------
+    loads, sizes, horizon, active, departures, growth
+        As in `StepProblem.survives`.
+    outputs
+        int, (N,), at least 1: steps that each new request runs; None where all outlive the window.
+    """
+    growths, prompt = growth_steps(horizon, growth), integer_array("sizes", sizes, ndim=(1,))
+    work = grown(prompt, growths)
+    if outputs is not None:
+        steps = integer_array("outputs", outputs, ndim=(1,))
+        if steps.shape != prompt.shape:
+            raise InputError(f"outputs has {steps.size} entries but sizes has {prompt.size}")
+        if (steps < 1).any():
+            raise InputError(f"outputs[{int(np.argmax(steps < 1))}] is 0; a request runs at least one step")
+        work = work * (np.arange(growths.size)[None, :] < steps[:, None])
+    return held_in_tokens("worker", projected_base(loads, active, departures, growths)), held_in_tokens("request", work)
 
 
 def growth_steps(horizon: int, growth: int) -> Integers:

@@ -181,12 +181,13 @@ def is_available(name: str) -> bool:
     return package is None or find_spec(package) is not None
 
 
-def capabilities(name: str) -> Capabilities:
-    """Return what is known of backend `name`."""
+def capabilities(name: str, *others: str) -> Capabilities:
+    """Return what is known of backend `name`; `others` are names that the caller takes besides."""
     if not isinstance(name, str) or name not in BACKENDS:
-        near = difflib.get_close_matches(str(name), [*OWN, *BACKENDS], n=2, cutoff=0.5)
+        names = [*OWN, *BACKENDS, *others]
+        near = difflib.get_close_matches(str(name), names, n=2, cutoff=0.5)
         meant = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
-        raise InputError(f"solver is {name!r}{meant}; expected one of {', '.join([*OWN, *BACKENDS])}")
+        raise InputError(f"solver is {name!r}{meant}; expected one of {', '.join(names)}")
     return BACKENDS[name]
 
 

@@ -43,6 +43,11 @@ def test_problems_that_cannot_be(refused, here, change, expected):
     refused(expected, "solve", "bad.json")
 
 
+def test_an_unknown_solver_is_told_all_that_this_verb_takes(refused, here):
+    (here / "good.json").write_text(json.dumps(PROBLEM))
+    refused("(did you mean 'all'?); expected one of exact, search, auto", "solve", "good.json", "--solver", "al")
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
