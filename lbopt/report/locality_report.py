@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 
 from lbopt import numbers
+from lbopt.report.claims import claim_columns, count_table
 from lbopt.report.locality_figures import draw_routers, locality_figures
 from lbopt.report.locality_sweeps import BASE, interval_said, shown, sweep_tables, workloads_of
 from lbopt.report.study_report import StudyReport
 from lbopt.statistics import MeanOverSeeds
-from lbopt.studies.locality import RATE, WORKERS, Judged, LocalityConfig, LocalityOutcome, Question, questions
+from lbopt.studies.locality import RATE, WORKERS, Judged, LocalityConfig, LocalityOutcome, Question
 from lbopt.studies.locality.plan import CACHE_RATE, LARGE_RATES, LARGE_WORKERS
-from lbopt.studies.verdict import VERDICTS, VERDICTS_SAID
-from lbopt.table import Table
+from lbopt.studies.verdict import NO_ANSWER, VERDICTS_SAID
+from lbopt.table import Column, Table, records
 
 
 def laws_table(outcome: LocalityOutcome) -> Table:
@@ -41,8 +41,6 @@ def laws_table(outcome: LocalityOutcome) -> Table:
     )
 
 
-NO_ANSWER = "no answer"
-Answer = tuple[Question, Judged[Question] | None]
 _TITLES = {
     "signatures": "Signatures and batches",
     "routers": f"Routers on {WORKERS} decoders, mean over rates",
@@ -71,66 +69,53 @@ def locality_tables(outcome: LocalityOutcome) -> list[Table]:
     """Return what a terminal shows; nothing where no world has ended."""
     if not workloads_of(outcome):
         return []
-    answers = answered(outcome)
-    items = {asked.item for asked, _ in answers}  # nothing is printed of the barrier, nor of the pool on task
+    answers = outcome.asked()
+    items = {one.question.item for one in answers}  # nothing is printed of the barrier, nor of the pool on task
     beside = [_printed_table(outcome, item, answers) for item in _TITLES if item in items]
     given = [laws_table(outcome)] if outcome.at_laws() else []
     return [*sweep_tables(outcome), *beside, *([_count_table(answers)] if beside else []), *given]
 
 
-def answered(outcome: LocalityOutcome) -> list[Answer]:
-    """Return all questions on the chosen items and workloads that ran; None with those that no world could answer."""
-    known = {_name(judged.question): judged for judged in outcome.judged()}
-    return [
-        (asked, known.get(_name(asked)))
-        for asked in questions()
-        if asked.item in outcome.config.items and asked.workload in workloads_of(outcome)
+def _said(answers: Sequence[Judged]) -> list[str]:
+    """Return the verdicts, and why the tally leaves one out: a figure that two items ask for counts in one of them."""
+    items, said = {one.question.item for one in answers}, []
+    for one in answers:
+        repeated = f" (counted in {one.question.repeats})" if one.question.repeats in items else ""
+        left_out = " (calibrated)" if one.question.printed.calibrated else repeated
+        said.append(f"{one.verdict}{left_out if one.values else ''}")
+    return said
+
+
+def _printed_table(outcome: LocalityOutcome, item: str, answers: Sequence[Judged]) -> Table:
+    rows = [
+        (f"{one.question.workload}: {one.question.quantity}", _with_unit(one.question), _ours(one), said)
+        for one, said in zip(answers, _said(answers), strict=True)
+        if one.question.item == item
     ]
-
-
-def verdict_said(asked: Question, judged: Judged[Question] | None, repeated: bool = False) -> str:
-    """Return the verdict, and why the tally leaves it out where it does."""
-    if judged is None:
-        return NO_ANSWER
-    if asked.printed.calibrated:
-        return f"{judged.verdict} (calibrated)"
-    return f"{judged.verdict} (counted in {asked.repeats})" if repeated else judged.verdict
-
-
-def _said(answers: Sequence[Answer]) -> list[tuple[Question, str]]:
-    """Return the questions with what is said of each: a figure of ours that two items ask for counts in one of them."""
-    items = {asked.item for asked, _ in answers}
-    return [(asked, verdict_said(asked, judged, asked.repeats in items)) for asked, judged in answers]
-
-
-def _name(asked: Question) -> tuple[str, str, str]:
-    return asked.item, asked.workload, asked.quantity
-
-
-def _printed_table(outcome: LocalityOutcome, item: str, answers: Sequence[Answer]) -> Table:
-    rows = []
-    for (asked, judged), (_, said) in zip(answers, _said(answers), strict=True):
-        if asked.item == item:
-            form, signed = (numbers.fixed(1), item != "signatures" or "P50" in asked.quantity)
-            if asked.printed.unit == "ms":
-                form = numbers.fixed(2)
-            if not asked.printed.unit:
-                form, signed = numbers.fixed(3), False
-            ours = shown(judged.ours if judged else None, form, signed=signed)
-            rows.append((f"{asked.workload}: {asked.quantity}", _with_unit(asked), ours, said))
     caption = [_CAPTIONS[item], interval_said(outcome)]
     if item in ("routers", "pool", "first-token", "models"):
         caption.append(_rates_said(outcome.config))
     said_here = " ".join(said for *_, said in rows)
-    if NO_ANSWER in said_here:
-        caption.append("No answer: no domain has as many prompts as the batch; give more --prompts.")
-    if "(calibrated)" in said_here:
-        caption.append("Calibrated: the workload was made to meet it, so agreement says nothing.")
-    if "(counted in" in said_here:
-        caption.append("Counted in another item: it is the same figure of ours.")
+    caption += [sentence for word, sentence in _WORDS.items() if word in said_here]
     return Table(
         f"{_TITLES[item]}: printed and ours", " ".join(caption), ("quantity", "printed", "ours", "verdict"), rows
     )
+
+
+#: What a word in a column of verdicts means.
+_WORDS = {
+    NO_ANSWER: "No answer: no domain has as many prompts as the batch; give more --prompts.",
+    "(calibrated)": "Calibrated: the workload was made to meet it, so agreement says nothing.",
+    "(counted in": "Counted in another item: it is the same figure of ours.",
+}
+
+
+def _ours(one: Judged) -> str:
+    asked, unit = one.question, one.question.printed.unit
+    if not unit:
+        return shown(one.ours, numbers.fixed(3), signed=False)
+    signed = asked.item != "signatures" or "P50" in asked.quantity
+    return shown(one.ours, numbers.fixed(2 if unit == "ms" else 1), signed=signed)
 
 
 def _with_unit(asked: Question) -> str:
@@ -146,23 +131,17 @@ def _rates_said(config: LocalityConfig) -> str:
     return f"Rates: {rates} requests/s; printed are means over {', '.join(f'{rate:g}' for rate in published)}."
 
 
-def _count_table(answers: Sequence[Answer]) -> Table:
+def _count_table(answers: Sequence[Judged]) -> Table:
     """Return how many statements of each item got which verdict; the last column are those that are left out."""
-    columns = (*VERDICTS, NO_ANSWER)
-    pairs = _said(answers)
-    rows = []
-    for item in (*_TITLES, "all"):
-        said = [one for asked, one in pairs if item in (asked.item, "all")]
-        if said:
-            counts = [said.count(one) for one in columns]
-            rows.append((item, *map(str, counts), str(len(said) - sum(counts))))
-    return Table(
-        "Verdicts",
+    pairs = [(one.question.item, said) for one, said in zip(answers, _said(answers), strict=True)]
+    groups = {item: [said for of, said in pairs if item in (of, "all")] for item in (*_TITLES, "all")}
+    return count_table(
         f"{VERDICTS_SAID} Undecided also where there is one world. "
         "Not counted: calibrated, or the figure of another item. "
         "Printed ranges span three models; ours is one, and synthetic.",
-        ("item", *columns, "not counted"),
-        rows,
+        "item",
+        {item: said for item, said in groups.items() if said},
+        "not counted",
     )
 
 
@@ -173,24 +152,15 @@ UNITS = {"p50": "s", "p99": "s", "experts": "", "running": "requests", "busiest_
 WAITS = {"first-token": {"wait": "s"}}
 
 
+_CLAIMS = (
+    *claim_columns(("item", "workload", "quantity", "unit"), "worlds"),
+    Column("calibrated", "whether the workload was made to meet it", of="question.printed.calibrated"),
+)
+
+
 def question_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
-    """Return a row a printed statement; an open end of its range is empty."""
-    return [
-        {
-            "item": asked.item,
-            "workload": asked.workload,
-            "quantity": asked.quantity,
-            "unit": asked.printed.unit,
-            "printed": asked.printed.text,
-            "printed_low": None if math.isinf(asked.printed.low) else asked.printed.low,
-            "printed_high": None if math.isinf(asked.printed.high) else asked.printed.high,
-            **_interval("ours", judged.ours if judged else None),
-            "worlds": len(judged.values) if judged else 0,
-            "verdict": judged.verdict if judged else NO_ANSWER,
-            "calibrated": asked.printed.calibrated,
-        }
-        for asked, judged in answered(outcome)
-    ]
+    """Return a row a printed statement."""
+    return records(_CLAIMS, outcome, outcome.asked())
 
 
 def run_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:

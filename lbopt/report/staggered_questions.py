@@ -2,66 +2,40 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lbopt import numbers
+from lbopt.report.claims import claim_columns, count_table
 from lbopt.statistics import MeanOverSeeds
-from lbopt.studies.staggered import IMMEDIATE, PLACES, Averaged, Judged, Question, StaggeredOutcome, questions
-from lbopt.studies.verdict import VERDICTS, VERDICTS_SAID
-from lbopt.table import Table
+from lbopt.studies.staggered import IMMEDIATE, Averaged, Judged, Question, StaggeredOutcome
+from lbopt.studies.staggered.questions import place_of
+from lbopt.studies.verdict import VERDICTS_SAID
+from lbopt.table import Table, records
 
-NO_ANSWER = "no answer"
 #: The column of statements that are of a rule alone.
 ALONE = "itself"
-Answer = tuple[Question, Judged[Question] | None]
-
-
-def answered(outcome: StaggeredOutcome) -> list[Answer]:
-    """Return all questions on the chosen items and places; None with those that no seed answers."""
-    known = {_name(judged.question): judged for judged in outcome.judged()}
-    return [
-        (asked, known.get(_name(asked)))
-        for asked in questions(outcome.config.sending)
-        if outcome.rows.get(asked.item) and _place(asked) in ("", *outcome.config.places)
-    ]
-
-
-def verdict_said(judged: Judged[Question] | None) -> str:
-    """Return the verdict, or that there is none."""
-    return NO_ANSWER if judged is None else judged.verdict
 
 
 def question_tables(outcome: StaggeredOutcome) -> list[Table]:
     """Return a table a subject, and the count of verdicts by baseline; nothing where nothing printed was asked."""
-    answers = answered(outcome)
-    answers.sort(key=lambda answer: outcome.config.items.index(answer[0].item))  # stable: a place stays in order
-    subjects = dict.fromkeys(_subject(asked) for asked, _ in answers)
-    tables = [_subject_table(name, [one for one in answers if _subject(one[0]) == name]) for name in subjects]
+    # stable: a place stays in order
+    answers = sorted(outcome.asked(), key=lambda one: outcome.config.items.index(one.question.item))
+    subjects = dict.fromkeys(_subject(one.question) for one in answers)
+    tables = [_subject_table(name, [one for one in answers if _subject(one.question) == name]) for name in subjects]
     return [*tables, _count_table(answers)] if tables else []
 
 
-def _name(asked: Question) -> tuple[str, ...]:
-    return asked.item, asked.quantity, asked.printed.text, asked.rule, asked.against
-
-
-def _place(asked: Question) -> str:
-    """Return the place that the statement is of, which its quantity begins with."""
-    begin, colon, _ = asked.quantity.partition(": ")
-    return begin if colon and begin in PLACES else ""
-
-
 def _subject(asked: Question) -> str:
-    return ", ".join(filter(None, (asked.item, _place(asked))))
+    return ", ".join(filter(None, (asked.item, place_of(asked))))
 
 
-def _subject_table(subject: str, answers: Sequence[Answer]) -> Table:
+def _subject_table(subject: str, answers: Sequence[Judged]) -> Table:
     columns = _baselines(answers)
-    cells = {(_statement(asked), asked.rule, asked.against or ALONE): _cell(asked, judged) for asked, judged in answers}
+    cells = {(_statement(one.question), one.question.rule, _against(one)): _cell(one) for one in answers}
     rows: list[tuple[str, ...]] = []
-    for statement in dict.fromkeys(_statement(asked) for asked, _ in answers):
+    for statement in dict.fromkeys(statement for statement, _, _ in cells):
         rules = list(dict.fromkeys(rule for said, rule, _ in cells if said == statement))
         if rules != [""]:
             rows.append((statement, *("" for _ in columns)))
@@ -81,9 +55,13 @@ def _subject_table(subject: str, answers: Sequence[Answer]) -> Table:
     )
 
 
-def _baselines(answers: Sequence[Answer]) -> list[str]:
+def _against(one: Judged) -> str:
+    return one.question.against or ALONE
+
+
+def _baselines(answers: Sequence[Judged]) -> list[str]:
     """Return the baselines in their order, what needs none last."""
-    named = dict.fromkeys(asked.against or ALONE for asked, _ in answers)
+    named = dict.fromkeys(map(_against, answers))
     known = [*IMMEDIATE, *(name for name in named if name not in (*IMMEDIATE, ALONE)), ALONE]
     return [name for name in known if name in named]
 
@@ -93,63 +71,35 @@ def _alone(columns: Sequence[str]) -> str:
 
 
 def _statement(asked: Question) -> str:
-    place = _place(asked)
+    place = place_of(asked)
     quantity = asked.quantity.removeprefix(f"{place}: ") if place else asked.quantity
     unit = f" {asked.printed.unit}" if asked.printed.unit and asked.printed.text[-1:].isdigit() else ""
     return f"{quantity} ({asked.printed.text}{unit})"
 
 
-def _cell(asked: Question, judged: Judged[Question] | None) -> str:
-    if judged is None:
-        return NO_ANSWER
-    mean = judged.ours.mean
+def _cell(one: Judged) -> str:
+    asked, ours = one.question, one.ours
+    if ours is None:
+        return one.verdict
     if not asked.printed.unit:
-        return f"{numbers.three(mean)} {judged.verdict}"
-    shown = numbers.with_interval(
-        MeanOverSeeds(mean, None, None), numbers.fixed(1), signed=bool(asked.rule and asked.against)
-    )
-    return f"{shown} {judged.verdict}"
+        return f"{numbers.three(ours.mean)} {one.verdict}"
+    mean, signed = MeanOverSeeds(ours.mean, None, None), bool(asked.rule and asked.against)
+    return f"{numbers.with_interval(mean, numbers.fixed(1), signed=signed)} {one.verdict}"
 
 
-def _count_table(answers: Sequence[Answer]) -> Table:
+def _count_table(answers: Sequence[Judged]) -> Table:
     """Return how many statements got which verdict, by baseline."""
-    columns, rows = (*VERDICTS, NO_ANSWER), []
-    for baseline in _baselines(answers):
-        said = [verdict_said(judged) for asked, judged in answers if (asked.against or ALONE) == baseline]
-        rows.append((baseline, *(str(said.count(one)) for one in columns), str(len(said))))
-    said = [verdict_said(judged) for _, judged in answers]
-    rows.append(("all", *(str(said.count(one)) for one in columns), str(len(said))))
-    return Table(
-        "Verdicts by baseline",
-        f"{VERDICTS_SAID} Undecided also where there is one seed. The source does not name its baseline.",
-        ("baseline", *columns, "all"),
-        rows,
-    )
+    groups = {name: [one.verdict for one in answers if _against(one) == name] for name in _baselines(answers)}
+    caption = f"{VERDICTS_SAID} Undecided also where there is one seed. The source does not name its baseline."
+    return count_table(caption, "baseline", groups | {"all": [one.verdict for one in answers]}, "all")
+
+
+_CLAIMS = claim_columns(("item", "quantity", "unit", "rule", "against"), "seeds")
 
 
 def question_rows(outcome: StaggeredOutcome) -> list[dict[str, Any]]:
-    """Return a row a printed statement; an open end of its range is empty."""
-    found = []
-    for asked, judged in answered(outcome):
-        ours = judged.ours if judged else None
-        found.append(
-            {
-                "item": asked.item,
-                "quantity": asked.quantity,
-                "unit": asked.printed.unit,
-                "rule": asked.rule,
-                "against": asked.against,
-                "printed": asked.printed.text,
-                "printed_low": None if math.isinf(asked.printed.low) else asked.printed.low,
-                "printed_high": None if math.isinf(asked.printed.high) else asked.printed.high,
-                "ours": ours and ours.mean,
-                "low": ours and ours.low,
-                "high": ours and ours.high,
-                "seeds": len(judged.values) if judged else 0,
-                "verdict": verdict_said(judged),
-            }
-        )
-    return found
+    """Return a row a printed statement."""
+    return records(_CLAIMS, outcome, outcome.asked())
 
 
 def item_rows(outcome: StaggeredOutcome, item: str) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from lbopt.statistics import Interval
 
@@ -43,24 +44,29 @@ class Tolerance:
     ends: Callable[[float], Interval]
 
 
+AS_PRINTED = Tolerance(
+    "as printed", "the source prints a range, or only on which side of it a figure lies", lambda value: (value, value)
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
     """A published figure.
 
     Parameters
     ----------
-    source, place
-        The paper or shipped table, and the place in it.
+    source
+        The paper or shipped table.
+    place
+        The place in it.
+    said
+        The number, or the ends of a range; an infinite end is open.
     text
-        As the source has it, without the unit.
+        As the source has it, without the unit; empty takes the number.
     unit
         Empty for ratios and for numbers without one.
-    low, high
-        Between which ours counts as the same, both included; infinite where the statement is open.
-    tolerance, why
-        What the ends add to the print, in words, and why.
-    value
-        The number, where a single one is printed.
+    near
+        Between which ends ours counts as the same, both included, where a single number is printed.
     nothing
         The value that means no effect: 0 of a change, 1 of a ratio; None of a level, which is no effect.
     calibrated
@@ -72,93 +78,56 @@ class Printed:
 
     source: str
     place: str
-    text: str
-    unit: str
-    low: float
-    high: float
-    tolerance: str
-    why: str
-    value: float | None = None
+    said: float | Interval
+    text: str = ""
+    unit: str = ""
+    near: Tolerance = AS_PRINTED
     nothing: float | None = 0.0
     calibrated: bool = False
     single_run: bool = False
 
     def __post_init__(self) -> None:
+        if not self.text:
+            object.__setattr__(self, "text", f"{self.said:g}".replace("-", "−"))
         if not self.low < self.high:
             raise ValueError(f"printed '{self.text}' has the ends {self.low} and {self.high}; expected low < high")
         if self.value is not None and not self.low <= self.value <= self.high:
             raise ValueError(f"printed '{self.text}': {self.value} is not between its ends {self.low} and {self.high}")
 
+    @property
+    def value(self) -> float | None:
+        """The number, where a single one is printed."""
+        return None if isinstance(self.said, tuple) else self.said
 
-def printed_range(
-    low: float, high: float, *, source: str, place: str, text: str, unit: str = "", calibrated: bool = False
-) -> Printed:
-    """Return a figure of which the source prints the ends; an infinite end is open.
+    @property
+    def low(self) -> float:
+        """The lower end."""
+        return self.said[0] if isinstance(self.said, tuple) else self.near.ends(self.said)[0]
 
-    Parameters
-    ----------
-    source, place
-        The paper, and where the figure is in it.
-    calibrated
-        Whether our model was fitted to this figure.
-    """
-    return Printed(
-        source=source,
-        place=place,
-        text=text,
-        unit=unit,
-        low=low,
-        high=high,
-        tolerance="as printed",
-        why="the source prints a range, or only on which side of it a figure lies",
-        calibrated=calibrated,
-    )
+    @property
+    def high(self) -> float:
+        """The upper end."""
+        return self.said[1] if isinstance(self.said, tuple) else self.near.ends(self.said)[1]
+
+    @property
+    def tolerance(self) -> str:
+        """What the ends add to the print, in words."""
+        return self.near.text
+
+    @property
+    def why(self) -> str:
+        """Why they do."""
+        return self.near.why
 
 
-def printed_number(
-    value: float,
-    tolerance: Tolerance,
-    *,
-    source: str,
-    place: str,
-    text: str = "",
-    unit: str = "",
-    nothing: float | None = 0.0,
-    calibrated: bool = False,
-    single_run: bool = False,
-) -> Printed:
-    """Return a figure of which the source prints one number; `text` is that number where it is left out.
+def printed_range(low: float, high: float, **about: Any) -> Printed:
+    """Return a figure of which the source prints the ends."""
+    return Printed(said=(low, high), **about)
 
-    Parameters
-    ----------
-    tolerance
-        How far ours may be from it.
-    source, place
-        The paper, and where the figure is in it.
-    text
-        The words of the source; empty takes the number.
-    nothing
-        The value that stands for no effect; None where there is none.
-    calibrated
-        Whether our model was fitted to this figure.
-    single_run
-        Whether the source ran it once.
-    """
-    low, high = tolerance.ends(value)
-    return Printed(
-        source=source,
-        place=place,
-        text=text or f"{value:g}".replace("-", "−"),
-        unit=unit,
-        low=low,
-        high=high,
-        tolerance=tolerance.text,
-        why=tolerance.why,
-        value=value,
-        nothing=nothing,
-        calibrated=calibrated,
-        single_run=single_run,
-    )
+
+def printed_number(value: float, tolerance: Tolerance, **about: Any) -> Printed:
+    """Return a figure of which the source prints one number."""
+    return Printed(said=value, near=tolerance, **about)
 
 
 def within(share: float = ALIKE, why: str = ONE_RUN) -> Tolerance:

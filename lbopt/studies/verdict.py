@@ -19,9 +19,8 @@ a range that is open on that side.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
 
 from lbopt.statistics import Interval, MeanOverSeeds, over_seeds
 from lbopt.studies.printed import Printed
@@ -36,33 +35,66 @@ VERDICTS_SAID = (
 )
 
 
-class Asks(Protocol):
-    """What a study computes beside a printed figure."""
-
-    @property
-    def printed(self) -> Printed:
-        """The figure."""
-
-
-Question = TypeVar("Question", bound=Asks, covariant=True)
+#: Said of a question that no run can tell.
+NO_ANSWER = "no answer"
 
 
 @dataclass(frozen=True, slots=True)
-class Judged(Generic[Question]):
-    """A question with our values, one a seed."""
+class Question:
+    """What a study computes beside a printed figure.
+
+    Parameters
+    ----------
+    item
+        The item of the study whose runs it needs.
+    quantity
+        What it is about.
+    printed
+        The figure of the source.
+    figure
+        From what the study knows of one seed or world to our value; None where that cannot tell.
+    workload
+        Of which requests, where a study has several.
+    rule
+        The contender that is to have the gain; empty where the figure is of the baseline alone.
+    against
+        The baseline.
+    repeats
+        The item that asks for the same figure of ours, if there is one: the tally counts it there.
+    """
+
+    item: str
+    quantity: str
+    printed: Printed
+    figure: Callable[..., float | None]
+    workload: str = ""
+    rule: str = ""
+    against: str = ""
+    repeats: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A question with our values, one a seed that can tell."""
 
     question: Question
     values: tuple[float, ...]
 
+    @classmethod
+    def by(cls, question: Question, values: Iterable[float | None]) -> Judged:
+        """Return a question with what is known."""
+        return cls(question, tuple(value for value in values if value is not None))
+
     @property
-    def ours(self) -> MeanOverSeeds:
-        """The mean over seeds with its 95 % interval."""
-        return over_seeds(self.values)
+    def ours(self) -> MeanOverSeeds | None:
+        """The mean over seeds with its 95 % interval; None where no seed can tell."""
+        return over_seeds(self.values) if self.values else None
 
     @property
     def verdict(self) -> str:
-        """One of `VERDICTS`."""
-        return verdict(interval_of(self.values, single_run=self.question.printed.single_run), self.question.printed)
+        """One of `VERDICTS`, or `NO_ANSWER`."""
+        single = self.question.printed.single_run
+        return verdict(interval_of(self.values, single_run=single), self.question.printed) if self.values else NO_ANSWER
 
 
 def interval_of(values: Sequence[float], *, exact: bool = False, single_run: bool = False) -> Interval | None:

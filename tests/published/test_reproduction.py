@@ -48,7 +48,7 @@ def test_a_wrong_published_value_is_a_disagreement(item):
         row = question.answer({})
         assert (row.verdict, row.why) == ("agrees", "")
         print_ = question.printed
-        moved = dataclasses.replace(print_, low=print_.low + 0.5, high=print_.high + 0.5, value=print_.value + 0.5)
+        moved = dataclasses.replace(print_, said=print_.value + 0.5)
         wrong = dataclasses.replace(question, printed=moved).answer({})
         left = row.ours.mean - question.printed.value - 0.5
         assert (wrong.verdict, wrong.why) == (

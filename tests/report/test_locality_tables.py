@@ -8,7 +8,6 @@ import pytest
 from studies.locality_answers import answer_of, made_up
 
 from lbopt.report.locality_report import (
-    NO_ANSWER,
     law_rows,
     locality_tables,
     question_rows,
@@ -18,7 +17,7 @@ from lbopt.report.locality_report import (
 from lbopt.report.locality_sweeps import over_rates
 from lbopt.studies.locality import ITEMS, WORKLOADS, LocalityConfig, LocalityOutcome, PlannedRun, questions
 from lbopt.studies.locality.questions import change
-from lbopt.studies.verdict import VERDICTS
+from lbopt.studies.verdict import NO_ANSWER, VERDICTS
 from lbopt.table import Table
 
 SWEEPS = [

@@ -10,7 +10,7 @@ from studies.staggered_answers import KNOWN, SERVED, made_up
 
 from lbopt.report import staggered_tables as room
 from lbopt.report.staggered_pivot import short
-from lbopt.report.staggered_questions import NO_ANSWER, SHOWN, answered, other_tables, question_tables
+from lbopt.report.staggered_questions import SHOWN, other_tables, question_tables
 from lbopt.report.staggered_tables import OWN as TABLES
 from lbopt.report.staggered_tables import STEPS, staggered_tables
 from lbopt.studies.staggered import (
@@ -24,7 +24,7 @@ from lbopt.studies.staggered import (
 )
 from lbopt.studies.staggered.items import fleet, law, load, split
 from lbopt.studies.staggered.places import AHEAD
-from lbopt.studies.verdict import VERDICTS
+from lbopt.studies.verdict import NO_ANSWER, VERDICTS
 from lbopt.table import Table
 
 #: Tables of an item's own, over all places.
@@ -316,12 +316,12 @@ def test_counts_are_those_of_the_statements() -> None:
     table = by_title(staggered_tables(outcome), "Verdicts by baseline")
     assert table.headers == ("baseline", *VERDICTS, NO_ANSWER, "all")
     assert [row[0] for row in table.rows] == ["random", "round-robin", "jsq", "jsq-tokens", "itself", "all"]
-    answers = answered(outcome)
+    answers = outcome.asked()
     assert len(answers) == len([one for one in questions() if one.item in KNOWN])
     for row in table.rows:
-        asked = [one for question, one in answers if row[0] in ("all", question.against or "itself")]
+        asked = [one for one in answers if row[0] in ("all", one.question.against or "itself")]
         assert row[-1] == str(len(asked))
-        assert [int(cell) for cell in row[1:6]] == [sum(one.verdict == v for one in asked if one) for v in VERDICTS]
+        assert [int(cell) for cell in row[1:6]] == [sum(one.verdict == v for one in asked) for v in VERDICTS]
     total = [sum(int(row[column]) for row in table.rows[:-1]) for column in range(1, 8)]
     assert total == [int(cell) for cell in table.rows[-1][1:]]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -11,16 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lbopt.studies.printed import Printed, printed_number, printed_range, same_side, within, within_effect
-from lbopt.studies.verdict import VERDICTS, Judged, interval_of, verdict
+from lbopt.studies.printed import Printed, printed_number, printed_range, within
+from lbopt.studies.verdict import VERDICTS, Judged, Question, interval_of, verdict
+from tools.studies.reproduction.tolerances import same_side, within_effect
 
 ABOUT = {"source": "a paper", "place": "Table 1"}
 OUTSIDE = {"weaker", "stronger", "differs"}
-
-
-@dataclass(frozen=True)
-class Asked:
-    printed: Printed
 
 
 def between(low: float, high: float) -> Printed:
@@ -28,7 +23,7 @@ def between(low: float, high: float) -> Printed:
 
 
 def judged(printed: Printed, *values: float) -> str:
-    return Judged(Asked(printed), values).verdict
+    return Judged(Question("item", "what", printed, lambda: None), values).verdict
 
 
 @pytest.mark.parametrize(

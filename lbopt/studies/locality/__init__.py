@@ -1,9 +1,9 @@
 """Does routing by expert locality pay? ELDR's evaluation on a synthetic workload, beside what was printed."""
 
 from lbopt.studies.locality.plan import BALANCERS, ITEMS, POOLS, RATE, ROUTERS, WIDTHS, WORKERS, PlannedRun, eldr_at
-from lbopt.studies.locality.questions import Question, questions
+from lbopt.studies.locality.questions import questions
 from lbopt.studies.locality.study import WORKLOADS, LocalityConfig, LocalityOutcome, run_locality
-from lbopt.studies.verdict import Judged
+from lbopt.studies.verdict import Judged, Question
 
 __all__ = [
     "BALANCERS",

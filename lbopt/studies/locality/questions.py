@@ -52,7 +52,7 @@ from lbopt.studies.locality.plan import (
     eldr_at,
 )
 from lbopt.studies.printed import Printed, printed_number, printed_range, within
-from lbopt.studies.verdict import Judged
+from lbopt.studies.verdict import Judged, Question
 
 SOURCE = "ELDR, arXiv 2607.00466"
 _BASE = "round-robin"
@@ -60,34 +60,6 @@ _BASE = "round-robin"
 #: What one world answered, and the rates of the study.
 Answer = dict[str, Any]
 Figure = Callable[[Answer, tuple[float, ...]], float | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A row of the study.
-
-    Parameters
-    ----------
-    item
-        The item of the study whose runs it needs.
-    workload
-        "task" or "language".
-    quantity
-        What it is about.
-    printed
-        The figure of the source.
-    figure
-        From the answer of one world to our value; None where the world cannot tell.
-    repeats
-        The item that asks for the same figure of ours, if there is one: the tally counts it there.
-    """
-
-    item: str
-    workload: str
-    quantity: str
-    printed: Printed
-    figure: Figure
-    repeats: str = ""
 
 
 def change(answer: Answer, run: PlannedRun, of: str, base: str = _BASE) -> float | None:
@@ -124,11 +96,9 @@ def mean_over_rates(policy: str, of: str, base: str, workers: int = WORKERS, law
 
 def judged_by(
     question: Question, figure: Figure, answers: Mapping[str, Sequence[Answer]], rates: tuple[float, ...]
-) -> Judged[Question] | None:
-    """Return a question with our values by a figure, one a world that can tell; None where none can."""
-    values = [figure(answer, rates) for answer in answers.get(question.workload, [])]
-    told = tuple(value for value in values if value is not None)
-    return Judged(question, told) if told else None
+) -> Judged:
+    """Return a question with our values by a figure, one a world that can tell."""
+    return Judged.by(question, (figure(answer, rates) for answer in answers.get(question.workload, [])))
 
 
 #: Quantity of a statement of the item `routers`, and what of a run it is about.
@@ -140,7 +110,7 @@ class AtLaw:
     """A statement under the step time of this name."""
 
     law: str
-    judged: Judged[Question]
+    judged: Judged
 
 
 def at_laws(
@@ -155,7 +125,7 @@ def at_laws(
         of = STATEMENTS.get(one.quantity)
         if one.item == "routers" and of is not None:
             judged = {law: judged_by(one, mean_over_rates("eldr", of, "best", law=law), answers, rates) for law in laws}
-            found += [AtLaw(law, told) for law, told in judged.items() if told is not None]
+            found += [AtLaw(law, told) for law, told in judged.items() if told.values]
     return found
 
 
@@ -184,7 +154,7 @@ def questions() -> list[Question]:
     """Return everything that is asked, by item and workload."""
     asked = (*_signatures(), *_routers(), *_band(), *_clusters(), *_pool(), *_beside())
     return [
-        Question(item, workload, quantity, _printed(item, *said), figure, *repeats)
+        Question(item, quantity, _printed(item, *said), figure, workload, repeats="".join(repeats))
         for item, workload, quantity, said, figure, *repeats in asked
     ]
 

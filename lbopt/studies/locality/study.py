@@ -13,7 +13,7 @@ from lbopt.studies.configuration import Option
 from lbopt.studies.grid import Grid, run_grid
 from lbopt.studies.locality.laws import law_of
 from lbopt.studies.locality.plan import CONSTANTS, ITEMS, USUAL_ITEMS, PlannedRun, plan_of
-from lbopt.studies.locality.questions import Answer, AtLaw, Question, at_laws, change, judged_by, questions
+from lbopt.studies.locality.questions import Answer, AtLaw, at_laws, change, judged_by, questions
 from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.study import Outcome, Study
 from lbopt.studies.verdict import Judged
@@ -148,11 +148,19 @@ class LocalityOutcome(Outcome):
         """Keep the answer of a world."""
         self.answers.setdefault(cell["workload"], []).append(answer)
 
-    def judged(self) -> list[Judged[Question]]:
-        """Return every printed statement that the chosen items and workloads can be held against."""
-        asked = (one for one in questions() if one.item in self.config.items)
-        judged = (judged_by(one, one.figure, self.answers, self.config.rates) for one in asked)
-        return [one for one in judged if one is not None]
+    def asked(self) -> list[Judged]:
+        """Return every printed statement on the chosen items and workloads that ran, with what the worlds say of it."""
+        return [
+            judged_by(one, one.figure, self.answers, self.config.rates)
+            for one in questions()
+            if one.item in self.config.items
+            and one.workload in self.config.workloads
+            and self.answers.get(one.workload)
+        ]
+
+    def judged(self) -> list[Judged]:
+        """Return those that the worlds can be held against."""
+        return [one for one in self.asked() if one.values]
 
     def at_laws(self) -> list[AtLaw]:
         """Return the statements of `STATEMENTS` over the range of the assumed constants and by given step times."""

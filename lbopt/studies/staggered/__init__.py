@@ -4,10 +4,10 @@
 """
 
 from lbopt.studies.staggered.places import CONTENDERS, IMMEDIATE, LATE, PLACES, STAGGERED, Place
-from lbopt.studies.staggered.questions import Question, questions
+from lbopt.studies.staggered.questions import questions
 from lbopt.studies.staggered.rows import Averaged, Rows
 from lbopt.studies.staggered.study import ITEMS, StaggeredConfig, StaggeredOutcome, run_staggered
-from lbopt.studies.verdict import Judged
+from lbopt.studies.verdict import Judged, Question
 
 __all__ = [
     "CONTENDERS",

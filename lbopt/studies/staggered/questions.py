@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -20,37 +19,10 @@ from lbopt.studies.printed import Printed, printed_number, printed_range, within
 from lbopt.studies.staggered.items import ahead, law, load
 from lbopt.studies.staggered.places import AHEAD, HELD_BACK, IMMEDIATE, LATENCIES, LOADS, PLACES, TableRow
 from lbopt.studies.staggered.rows import Key, Rows
+from lbopt.studies.verdict import Question
 
 #: From the rows of one seed to our value.
 Figure = Callable[[Rows], float | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A row of the study.
-
-    Parameters
-    ----------
-    item
-        The item of the study whose rows it needs.
-    quantity
-        What it is about.
-    printed
-        The figure of the source.
-    rule
-        The contender that is to have the gain; empty where the figure is of the baseline alone.
-    against
-        The baseline.
-    figure
-        Our value of one seed; None where the seed cannot tell.
-    """
-
-    item: str
-    quantity: str
-    printed: Printed
-    rule: str
-    against: str
-    figure: Figure
 
 
 SOURCE = "SBS, arXiv 2512.16134"
@@ -68,6 +40,17 @@ def questions(sending: str = "printed") -> list[Question]:
     rules = HELD_BACK[sending]
     own = [*_waits(), *_first_tokens(rules), *_table_one(rules), *_tails(rules), *_with_latency()]
     return own + [question for more in ELSEWHERE for question in more()]
+
+
+def place_of(one: Question) -> str:
+    """Return the place that a statement is of, which its quantity begins with."""
+    begin, colon, _ = one.quantity.partition(": ")
+    return begin if colon and begin in PLACES else ""
+
+
+def asked(item: str, quantity: str, printed: Printed, rule: str, against: str, figure: Figure) -> Question:
+    """Return a question of the study, on a rule (empty: on the baseline alone) against a baseline."""
+    return Question(item, quantity, printed, figure, rule=rule, against=against)
 
 
 def _value(quantity: str, **keys: Key) -> Figure:
@@ -106,14 +89,14 @@ def _waits() -> Iterator[Question]:
         where = f"{at:g} requests a pass"
         for base in ("random", "round-robin", "jsq"):
             printed = in_law(0.5, within(EXACT, _LAW), text="T/2", nothing=None)
-            yield Question("law", f"wait in passes, {where}", printed, "", base, wait(base, at))
+            yield asked("law", f"wait in passes, {where}", printed, "", base, wait(base, at))
         for rule in ("spacing", "spacing-bypass", "tick", "pooled"):
             printed = in_law(0.5 / N, within(EXACT, _LAW), text=f"T/{2 * N}", nothing=None)
-            yield Question("law", f"wait in passes, {where}", printed, rule, "", wait(rule, at))
+            yield asked("law", f"wait in passes, {where}", printed, rule, "", wait(rule, at))
             for base in ("random", "round-robin", "jsq"):
                 less = 100 * (1 / N - 1)
                 printed = in_law(less, within_points(100 * EXACT / N, _LAW), text=f"−{-less:g}", unit="%")
-                yield Question("law", f"wait, change, {where}", printed, rule, base, change(rule, base, at))
+                yield asked("law", f"wait, change, {where}", printed, rule, base, change(rule, base, at))
 
 
 def _pairs(rules: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -130,11 +113,11 @@ def _first_tokens(rules: Sequence[str]) -> Iterator[Question]:
     cut = printed_range(-40.0, -30.0, source=SOURCE, place=TTFT, text="−30 to −40", unit="%")
     for place in ("short-3k", "short-5k"):
         for rule, base in _pairs(rules):
-            yield Question(
+            yield asked(
                 *("load", f"{place}: mean TTFT below 80 % load", cut, rule, base),
                 _mean_change(place, rule, base, "ttft", below),
             )
-            yield Question(
+            yield asked(
                 *("load", f"{place}: mean TTFT at the baseline's peak", _below_nothing("lower"), rule, base),
                 _mean_change(place, rule, base, "ttft", (1.0,)),
             )
@@ -147,11 +130,11 @@ def _below_nothing(text: str) -> Printed:
 
 def _tails(rules: Sequence[str]) -> Iterator[Question]:
     for rule, base in _pairs(rules):
-        yield Question(
+        yield asked(
             *("load", "long-16k: mean TTFT below 80 % load", _below_nothing("lower"), rule, base),
             _mean_change("long-16k", rule, base, "ttft", tuple(at for at in load.LOADS if at < 0.8)),
         )
-        yield Question(
+        yield asked(
             *("load", "long-16k: P99 of TTFT, mean over loads", _below_nothing("held down"), rule, base),
             _mean_change("long-16k", rule, base, "ttft_p99", load.LOADS),
         )
@@ -177,9 +160,9 @@ def _table_rows(place: str, printed: TableRow, rules: Sequence[str]) -> Iterator
     }
     names = [(False, "", base, base) for base in IMMEDIATE] + [(True, rule, "", rule) for rule in rules]
     for on, rule, base, contender in names:
-        yield Question("limit", f"{place}: requests/s", rates[on], rule, base, at(contender, "rate"))
+        yield asked("limit", f"{place}: requests/s", rates[on], rule, base, at(contender, "rate"))
         figure = _of(lambda used: 100 * used, at(contender, "utilisation"))
-        yield Question("limit", f"{place}: chunk utilisation", used[on], rule, base, figure)
+        yield asked("limit", f"{place}: chunk utilisation", used[on], rule, base, figure)
     more = 100 * (printed.rate_on / printed.rate_off - 1)
     served = number(more, within(), text=f"+{more:.1f}", unit="%")
     points_more = 100 * (printed.utilisation_on - printed.utilisation_off)
@@ -187,8 +170,8 @@ def _table_rows(place: str, printed: TableRow, rules: Sequence[str]) -> Iterator
     for rule, base in _pairs(rules):
         gain = _change("rate", base, place=place, contender=rule)
         points = _of(lambda ours, other: 100 * (ours - other), at(rule, "utilisation"), at(base, "utilisation"))
-        yield Question("limit", f"{place}: requests/s, gain", served, rule, base, gain)
-        yield Question("limit", f"{place}: chunk utilisation, gain", filled, rule, base, points)
+        yield asked("limit", f"{place}: requests/s, gain", served, rule, base, gain)
+        yield asked("limit", f"{place}: chunk utilisation, gain", filled, rule, base, points)
 
 
 def _with_latency() -> Iterator[Question]:
@@ -207,7 +190,7 @@ def _with_latency() -> Iterator[Question]:
                     what = f"{place}: {{}} below 80 % of saturation, {1000 * latency:g} ms"
                     first = cut if place.startswith("short") else _below_nothing("lower")
                     figure = change("ttft", place, latency, rule, base)
-                    yield Question("ahead", what.format("mean TTFT"), first, rule, base, figure)
+                    yield asked("ahead", what.format("mean TTFT"), first, rule, base, figure)
                     figure = change("on_device", place, latency, rule, base)
                     device = printed_range(-math.inf, 0.0, source=SOURCE, place="figure 6", text="lower", unit="%")
-                    yield Question("ahead", what.format("wait on the device"), device, rule, base, figure)
+                    yield asked("ahead", what.format("wait on the device"), device, rule, base, figure)

@@ -20,7 +20,7 @@ from lbopt.studies.grid import empty
 from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.staggered.items import ahead, fleet, latency, law, load
 from lbopt.studies.staggered.places import AHEAD, CLASSES, HELD_BACK, IMMEDIATE, LATENCIES, PLACES
-from lbopt.studies.staggered.questions import Figure, Question, questions
+from lbopt.studies.staggered.questions import Figure, place_of, questions
 from lbopt.studies.staggered.rows import Averaged, Rows, averaged
 from lbopt.studies.study import Outcome, Study
 from lbopt.studies.verdict import Judged
@@ -197,17 +197,21 @@ class StaggeredOutcome(Outcome):
 
     def mean(self, item: str, figure: Figure) -> MeanOverSeeds | None:
         """Return a value of the rows of a seed, over the seeds that have one; None where none has."""
-        told = self._told(item, figure)
+        told = [value for rows in self.rows.get(item, {}).values() if (value := figure(rows)) is not None]
         return over_seeds(told) if told else None
 
-    def judged(self) -> list[Judged[Question]]:
-        """Return every printed statement that the runs can be held against."""
-        answers = ((asked, self._told(asked.item, asked.figure)) for asked in questions(self.config.sending))
-        return [Judged(question, values) for question, values in answers if values]
+    def asked(self) -> list[Judged]:
+        """Return every printed statement on the items and places that have run, with what the runs say of it."""
+        chosen = ("", *self.config.places)
+        return [
+            Judged.by(one, map(one.figure, self.rows[one.item].values()))
+            for one in questions(self.config.sending)
+            if self.rows.get(one.item) and place_of(one) in chosen
+        ]
 
-    def _told(self, item: str, figure: Figure) -> tuple[float, ...]:
-        told = (figure(rows) for rows in self.rows.get(item, {}).values())
-        return tuple(value for value in told if value is not None)
+    def judged(self) -> list[Judged]:
+        """Return those that the runs can be held against."""
+        return [one for one in self.asked() if one.values]
 
 
 @of_tasks("staggering")

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from lbopt.report import staggered_tables
 from lbopt.studies.printed import printed_number, printed_range, within
 from lbopt.studies.staggered.places import UNITS
-from lbopt.studies.staggered.questions import ELSEWHERE, SOURCE, Figure, Question
+from lbopt.studies.staggered.questions import ELSEWHERE, SOURCE, Figure, asked
 from lbopt.studies.staggered.study import FEWER, ITEMS, PACKAGE_OF, Part, StaggeredConfig, parts_of
+from lbopt.studies.verdict import Question
 from tools.studies.staggered import adapting, cache, decode, faults, needs, watchdog
 from tools.studies.staggered.needs_tables import needs_tables
 
@@ -69,13 +70,13 @@ def questions() -> Iterator[Question]:
     for arrivals in decode.ARRIVALS:
         for base in decode.BASELINES:
             what = f"requests {arrivals}: deviation of KV over units"
-            yield Question(
+            yield asked(
                 *("decode", what, spread, decode.THEIRS, base),
                 change("sd_tokens", arrivals, base),
             )
             for fixed in decode.FIXED:
                 what = f"requests {arrivals}: throughput, t0 = {fixed} ms"
-                yield Question(
+                yield asked(
                     *("decode", what, faster, decode.THEIRS, base),
                     change(f"throughput_{fixed:02d}", arrivals, base),
                 )
