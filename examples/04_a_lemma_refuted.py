@@ -257,5 +257,5 @@ print(*files)
 assert "counterexample-lemma-1-printed-1.json" in files and "6 requests, 6 admitted" in shown
 
 # %% [markdown]
-# Next: the manual's page on the theory lists every claim with its verdict, and `lbopt check --all` measures them
+# Next: the manual's page on the theory lists every claim with its verdict, and `lbopt check all` measures them
 # anew.

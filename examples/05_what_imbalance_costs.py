@@ -16,7 +16,7 @@
 # devices, looks for the place from where on balancing pays, and asks what published measurements say about it.
 #
 # Nothing here was measured on an accelerator. Constants come from documents, each with two ends, and the answers have
-# intervals because of that. `lbopt hardware device h800` shows where they are from.
+# intervals because of that. `lbopt show devices h800` shows where they are from.
 #
 # It runs in well under half a minute. What is said of numbers is asserted.
 
@@ -353,5 +353,5 @@ assert all(count.get("logarithmic", 0) <= 2 for count in named.values())
 
 # %% [markdown]
 # So: measure your own fleet, with more than nine rows and with the loads themselves, not their spread alone. Then
-# `lbopt hardware fit` says which laws are left, and `lbopt cost --step-time ...` prices your router by yours. The
+# `lbopt fit` says which laws are left, and `lbopt cost --set step_time=...` prices your router by yours. The
 # manual's page on hardware has the laws, the cards and their limits.

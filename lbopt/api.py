@@ -156,11 +156,8 @@ def gap(
     workers: int = 8,
     slots: int = 72,
     requests: int | None = None,
-    states: int = 50,
-    seed: int = 0,
-    seeds: int = 1,
     progress: Progress | None = None,
-    **more: Any,
+    **fields: Any,
 ) -> GapOutcome:
     """Measure how far routing rules are from the best placement, step by step and in the long run.
 
@@ -174,15 +171,12 @@ def gap(
         Workers, and slots of each.
     requests
         Number of requests; None takes all of a file, or 10,000 of a family.
-    states
-        States for each behaviour, each solved to optimality.
-    seed, seeds
-        First seed, and number of seeds of the long runs; intervals need at least two.
     progress
         Shows progress, for example a bar; None shows nothing.
-    **more
-        Further fields of `GapConfig`, `Scenario` or `RequestSource` by name, such as ``time_limit`` (seconds for each
-        state), ``arrivals="trace"``, ``load=0.95`` or ``step_time="roofline:device=h800"``.
+    **fields
+        Further fields of `GapConfig`, `Scenario` or `RequestSource` by name: ``states`` for each behaviour (50), each
+        solved to optimality within ``time_limit`` seconds; the first ``seed`` and the number of ``seeds`` of the long
+        runs, where intervals need at least two; ``arrivals="trace"``, ``load=0.95``.
 
     Raises
     ------
@@ -200,16 +194,13 @@ def gap(
     """
     config = config_of(
         GapConfig,
-        more,
+        fields,
         trace=trace,
         workers=workers,
         slots=slots,
         requests=requests,
         policies=several("policies", policies),
         behaviours=several("behaviours", behaviours),
-        states=states,
-        seed=seed,
-        seeds=seeds,
     )
     return run_gap(with_training(config), progress)
 
@@ -222,9 +213,7 @@ def simulate(
     slots: int = 72,
     requests: int | None = None,
     seed: int = 0,
-    horizon: int | None = None,
-    predictor: str | None = None,
-    **more: Any,
+    **fields: Any,
 ) -> Run:
     """Run one routing rule over a trace until every request has ended.
 
@@ -240,10 +229,9 @@ def simulate(
         Number of requests; None takes all of a file, or 10,000 of a family.
     seed
         Of the draw of requests and of rules that draw random numbers.
-    horizon, predictor
-        Steps that the rule looks ahead, and the predictor it uses, where the rule can look ahead.
-    **more
-        Further fields of `Scenario` or `RequestSource` by name, such as ``arrivals="trace"`` or ``load=0.95``.
+    **fields
+        Further fields of `SimulationConfig`, `Scenario` or `RequestSource` by name, such as ``arrivals="trace"`` or
+        ``load=0.95``; ``horizon`` steps that a rule looks ahead by a ``predictor``, where it can.
 
     Raises
     ------
@@ -261,16 +249,17 @@ def simulate(
     """
     words: dict[str, Any] = {"workers": workers, "slots": slots, "requests": requests}
     if isinstance(policy, str) and not isinstance(trace, Trace):
-        asked = {"policy": policy, "horizon": horizon, "predictor": predictor, "seed": seed}
-        return run_simulation(config_of(SimulationConfig, more, trace=trace, **words, **asked)).run
+        config = config_of(SimulationConfig, fields, trace=trace, policy=policy, seed=seed, **words)
+        return run_simulation(config).run
+    horizon, predictor = fields.pop("horizon", None), fields.pop("predictor", None)
     if isinstance(policy, str):
         policy = policy_looking(policy, horizon, predictor)
     elif horizon or predictor:
         raise InputError(f"policy '{policy.name}' is an object, built already; leave horizon and predictor out")
     if isinstance(trace, Trace):
-        scenario = config_of(Scenario, more, workers=workers, slots=slots)
+        scenario = config_of(Scenario, fields, workers=workers, slots=slots)
         return run_policy(trace if requests is None else trace.first(requests), policy, scenario.setting, seed=seed)
-    scenario = scenario_with_training(config_of(Scenario, more, trace=trace, **words), [policy])
+    scenario = scenario_with_training(config_of(Scenario, fields, trace=trace, **words), [policy])
     refuse_logs_of_other_requests(scenario.requests, [policy])
     training = training_for(scenario, [policy], seed)
     return run_policy(scenario.requests.draw_for(seed), policy, scenario.setting, seed=seed, training=training)
@@ -312,35 +301,24 @@ def cost(
     source: str | Path | None = None,
     *,
     devices: Sequence[str] | None = None,
-    router: str | None = None,
-    mean_load: float | None = None,
-    imbalance: float | None = None,
-    workers: int | None = None,
-    running: int | None = None,
-    allow_code: bool = False,
     progress: Progress | None = None,
-    **more: Any,
+    **fields: Any,
 ) -> CostOutcome:
     """Price the imbalance of a fleet in milliseconds, joules and money.
 
     Parameters
     ----------
     source
-        Output folder of `lbopt gap` or `lbopt simulate`; None prices the numbers below.
+        Output folder of `lbopt gap` or `lbopt simulate`; None prices plain numbers.
     devices
         Names of device cards; None takes the default ones.
-    router
-        Today's rule, where the folder holds several.
-    mean_load, imbalance
-        Mean load of a worker and imbalance of the fleet, tokens.
-    workers, running
-        Number of workers, and running requests on each.
-    allow_code
-        Whether policy files (``file.py:function``) that the folder names may be run.
     progress
         Shows progress; None shows nothing.
-    **more
-        Further fields of `CostConfig` by name, such as ``model`` or ``carbon``.
+    **fields
+        Fields of `LoadsAsked` and `CostConfig` by name. Plain numbers are ``mean_load`` and ``imbalance`` (tokens) with
+        ``workers`` and ``running`` (requests of a worker), or ``loads``. Of a folder ``router`` names today's rule,
+        ``what_if`` other fleets, and ``allow_code`` lets policy files run that it names. ``model`` and ``carbon`` are
+        examples of the others.
 
     Raises
     ------
@@ -354,24 +332,13 @@ def cost(
     >>> outcome.devices[0].card.name
     'h800'
     """
-    from lbopt.studies.cost import CostConfig, run_cost
-    from lbopt.studies.cost.config import DEFAULT_DEVICES
-    from lbopt.studies.cost.source import of_numbers
+    from lbopt.report.cost_question import read_question
+    from lbopt.studies.cost import CostConfig
+    from lbopt.studies.cost.source import LoadsAsked
 
-    plain = {"mean_load": mean_load, "imbalance": imbalance, "workers": workers, "running": running}
-    given = [name for name, value in plain.items() if value is not None]
-    if source is not None and given:
-        raise InputError(f"the loads come from '{source}'; leave {', '.join(given)} out")
-    config = config_of(CostConfig, more, devices=several("devices", devices or DEFAULT_DEVICES))
-    if source is None:
-        found = of_numbers(None, mean_load, imbalance, workers, running)
-    else:
-        from lbopt.report.cost_sources import read_cost_source
-
-        found = read_cost_source(Path(source), router, allow_code=allow_code)
-    outcome = run_cost(found.points, config, progress, None, found.rerun, found.step_time)
-    outcome.source, outcome.notes = found.title, [*found.notes, *outcome.notes]
-    return outcome
+    refuse_unknown_words(fields, CostConfig, LoadsAsked)
+    given = fields | {"source": None if source is None else Path(source)}
+    return read_question(given | ({} if devices is None else {"devices": several("devices", devices)})).price(progress)
 
 
 def list_policies() -> pd.DataFrame:

@@ -19,11 +19,8 @@ def in_hindsight(
     workers: int = 8,
     slots: int = 72,
     requests: int | None = None,
-    effort: int = 20,
-    time_limit: float | None = None,
-    seed: int = 0,
     progress: Progress | None = None,
-    **more: Any,
+    **fields: Any,
 ) -> HindsightOutcome:
     """Say how far rules were from what was possible with all lengths known.
 
@@ -37,17 +34,13 @@ def in_hindsight(
         Workers, and slots of each.
     requests
         Number of requests; None takes all of a file, or 10,000 of a family.
-    effort
-        Exchanges of chains that the search tries for each step of a timetable, and, without a limit of time, seconds
-        of the exact search of a small run (at most 100 requests and 4 slots a worker).
-    time_limit
-        Seconds of search for each timetable; None for no limit.
-    seed
-        Of the requests, the runs and the search.
     progress
         Shows progress; None shows nothing.
-    **more
-        Further fields of `Scenario` or `RequestSource` by name, such as ``arrivals="trace"`` or ``load=0.95``.
+    **fields
+        Further fields of `HindsightConfig`, `Scenario` or `RequestSource` by name, such as ``arrivals="trace"``:
+        ``effort`` is the exchanges of chains that the search tries for each step of a timetable (20), and, without a
+        limit of time, seconds of the exact search of a small run (at most 100 requests and 4 slots a worker);
+        ``time_limit`` the seconds of search for each timetable; ``seed`` that of the requests, the runs and the search.
 
     Raises
     ------
@@ -64,5 +57,5 @@ def in_hindsight(
     True
     """
     chosen = several("policies", DEFAULT_POLICIES if policies is None else policies)
-    words = {"workers": workers, "slots": slots, "requests": requests, "effort": effort, "time_limit": time_limit}
-    return run_hindsight(config_of(HindsightConfig, more, trace=trace, policies=chosen, seed=seed, **words), progress)
+    words = {"trace": trace, "policies": chosen, "workers": workers, "slots": slots, "requests": requests}
+    return run_hindsight(config_of(HindsightConfig, fields, **words), progress)

@@ -15,6 +15,7 @@ from lbopt.exceptions import InputError
 from lbopt.files import shown
 
 _SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "": 1.0}
+_TRUTH = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 _DURATION = re.compile(r"(\d+(?:\.\d*)?(?:e-?\d+)?)\s*([a-zµ]*)")
 
 
@@ -90,24 +91,33 @@ def options_of(
             raise InputError(f"{kind} '{name}' has no option {shown(option)}; it takes {', '.join(known) or 'none'}")
         if not equals:
             raise InputError(f"{kind} '{name}': option {option} has no value; expected {option}=VALUE")
-        chosen[option] = _parsed(f"{kind} '{name}': {option}", value, known[option])
+        default, said = known[option].default, str(known[option].annotation)
+        one = said if default is None else f"{type(default).__name__}{' or None' if 'None' in said else ''}"
+        chosen[option] = value_of(f"{kind} '{name}': {option}", value, one)
     return chosen
 
 
-def _parsed(what: str, value: str, option: inspect.Parameter) -> Any:
-    """Read `value` as the kind of thing that the default is; 'none' is None where the option may be that."""
-    default = option.default
-    if value == "none" and (default is None or "None" in str(option.annotation)):
+def value_of(what: str, text: str, kind: object) -> Any:
+    """Return the value that a text says: a text, a number, yes or no, or none where that can be.
+
+    Parameters
+    ----------
+    what
+        What is given, for error messages.
+    kind
+        Its type, such as ``int | None``, or the name of that.
+    """
+    said = str(kind)
+    if text == "none" and "None" in said:
         return None
-    if isinstance(default, str) or (default is None and "str" in str(option.annotation)):
-        return value
-    if isinstance(default, bool):
-        if value not in ("yes", "no"):
-            raise InputError(f"{what} is {shown(value)}; expected yes or no")
-        return value == "yes"
-    real = isinstance(default, float) or (default is None and "float" in str(option.annotation))
-    kind: Callable[[str], Any] = float if real else int
+    if "str" in said or "Path" in said:
+        return text
+    if "bool" in said:
+        if text.lower() not in _TRUTH:
+            raise InputError(f"{what} is {shown(text)}; expected yes or no")
+        return _TRUTH[text.lower()]
+    number: Callable[[str], Any] = float if "float" in said else int
     try:
-        return kind(value)
+        return number(text)
     except ValueError:
-        raise InputError(f"{what} is {shown(value)}; expected a number") from None
+        raise InputError(f"{what} is {shown(text)}; expected a number") from None

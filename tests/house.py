@@ -282,7 +282,8 @@ def leaves(command):
     inner = [command.get_command(typer.Context(command), name) for name in names]
     return [leaf for one in inner for leaf in leaves(one)] if names else [command]
 verbs = leaves(typer.main.get_command(app))
-print(len(verbs), sum(any(word.startswith("-") for word in given.opts) for verb in verbs for given in verb.params))
+shown = [given for verb in verbs for given in verb.params if not getattr(given, "hidden", False)]
+print(len(verbs), sum(given.opts[0].startswith("-") and given.name not in ("help", "help_all") for given in shown))
 """
 _STEP = """
 import numpy as np, lbopt

@@ -2,60 +2,55 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-import typer
-
-from lbopt.cli import options, running
+from lbopt.cli.from_config import as_verb
+from lbopt.cli.study_verb import EXECUTION, OUT
 from lbopt.exceptions import InputError
+from lbopt.studies.configuration import Configuration, Option, from_words
 
 
-def check(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked(Configuration):
     claims: Annotated[
-        list[str] | None,
-        typer.Argument(help="Claims by name, each with a regime of your own if wanted: `theorem-2:G=16,p=0.2`."),
-    ] = None,
-    list_claims: Annotated[bool, typer.Option("--list", help="Show the claims and leave.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Check all claims.")] = False,
+        tuple[str, ...],
+        Option(
+            "Claims by name, each with a regime of your own if wanted: `theorem-2:G=16,p=0.2`; or **all**.",
+            argument=True,
+            empty=True,
+        ),
+    ] = ()
     full: Annotated[
-        bool, typer.Option("--full/--quick", help="Half an hour with tight intervals, or a minute.")
-    ] = False,
-    seed: options.Seed = 0,
-    engine: running.Engine = "serial",
+        bool, Option("Half an hour with tight intervals, or a minute.", names=("--full/--quick",), first=True)
+    ] = False
+    seed: Annotated[int, Option("First seed.", first=True)] = 0
     workers: Annotated[
-        int | None, typer.Option(help="Processes that measure side by side; short for `--engine joblib:jobs=N`.")
-    ] = None,
-    store: running.StorePath = None,
-    collect_only: running.CollectOnly = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the report.")] = None,
-) -> None:
+        int | None, Option("Processes that measure side by side; short for `--engine joblib:jobs=N`.", low=1)
+    ] = None
+
+
+def _check(**given: Any) -> None:
     """Check theorems and lemmas, as printed and as corrected, and say of each whether it holds.
 
-    With --out, writes report.html, theory.md, findings.csv, a JSON file per counterexample (`lbopt solve` opens it)
-    and run.json. Exit code 1 if a verdict is not the one that the ledger expects.
+    `lbopt show claims` lists them. With --out, writes report.html, theory.md, findings.csv, a JSON file per
+    counterexample (`lbopt solve` opens it) and run.json. Exit code 1 if a verdict is not the one that the ledger
+    expects.
 
     Example: `lbopt check lemma-1-printed --seed 1 --out my-check`
     """
     from lbopt.cli.carry_out import carry_out
-    from lbopt.cli.console import print_table
-    from lbopt.report.theory_tables import ledger_table
     from lbopt.studies.check import CheckConfig
 
-    if list_claims:
-        print_table(ledger_table())
-        return
-    if workers is not None:
-        engine = _side_by_side(workers, engine)
-    level = "full" if full else "quick"
-    config = CheckConfig.of(claims or [], everything=everything, level=level, seed=seed)
-    carry_out("check", config, out, store=store, engine=engine, collect_only=collect_only)
+    asked, execution = from_words(_Asked, given), {name: given[name] for name in EXECUTION}
+    if asked.workers is not None:
+        if execution["engine"] != "serial":
+            raise InputError("workers and --engine both say where tasks run; give one of them")
+        execution["engine"] = "serial" if asked.workers == 1 else f"joblib:jobs={asked.workers}"
+    named = [claim for claim in asked.claims if claim != "all"]
+    level = "full" if asked.full else "quick"
+    config = CheckConfig.of(named, everything="all" in asked.claims, level=level, seed=asked.seed)
+    carry_out("check", config, given["out"], **execution)
 
 
-def _side_by_side(workers: int, engine: str) -> str:
-    """Return the engine of so many processes; it is refused beside an engine that was named."""
-    if workers < 1:
-        raise InputError(f"--workers is {workers}; expected the number of processes, 1 or more")
-    if engine != "serial":
-        raise InputError(f"--workers {workers} and --engine {engine} both say where tasks run; give one of them")
-    return "serial" if workers == 1 else f"joblib:jobs={workers}"
+check = as_verb(_check, "check", _check.__doc__ or "", (_Asked,), EXECUTION | {"out": OUT})

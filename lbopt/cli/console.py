@@ -65,6 +65,18 @@ def print_table(table: Table) -> None:
     out.print()
 
 
+def print_lines(title: str, lines: Iterable[tuple[str, str]], text: str = "") -> None:
+    """Print what each of several things is, under a title and a text."""
+    grid = RichTable.grid(padding=(0, 2))
+    for what, is_so in lines:
+        grid.add_row(Text(what, style="dim"), Text(is_so, overflow="fold"))
+    out.print(title, style="bold", soft_wrap=True)
+    if text:
+        out.print(text, soft_wrap=True)
+    out.print(grid)
+    out.print()
+
+
 def command_line() -> str:
     """Return the command as it was typed, ready to be pasted."""
     return "lbopt " + " ".join(shlex.quote(word) for word in sys.argv[1:])

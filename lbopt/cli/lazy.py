@@ -27,10 +27,23 @@ class LazyGroup(TyperGroup):
     """A group whose verbs are loaded on use."""
 
     verbs: ClassVar[Mapping[str, Verb]] = {}
+    before: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self._listing = False
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the verb; one that is called as it once was is found, and its name is said."""
+        for old, new in self.before.items():
+            verb, flag, value = old.partition(" --")
+            words, more = verb.split(), (flag[1:] + value).split()
+            at = args.index(more[0]) if more and more[0] in args else 0
+            if args[: len(words)] == words and args[at : at + len(more)] == more:
+                typer.echo(f"note: lbopt {old} is lbopt {new} now", err=True)
+                rest = args[len(words) : at] + args[at + len(more) :] if at else args[len(words) :]
+                return super().resolve_command(ctx, [*new.split(), *rest])
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the verbs, in the order of the table."""
@@ -62,9 +75,15 @@ class LazyGroup(TyperGroup):
             self._listing = False
 
 
-def group(verbs: Mapping[str, Verb], **given: Any) -> typer.Typer:
-    """Return an app whose verbs are those of the table, loaded on use."""
-    lazy = type("Verbs", (LazyGroup,), {"verbs": verbs})
+def group(verbs: Mapping[str, Verb], before: Mapping[str, str] | None = None, **given: Any) -> typer.Typer:
+    """Return an app whose verbs are those of the table, loaded on use.
+
+    Parameters
+    ----------
+    before
+        Earlier names of verbs, and those of now.
+    """
+    lazy = type("Verbs", (LazyGroup,), {"verbs": verbs, "before": before or {}})
     return typer.Typer(
         cls=lazy, no_args_is_help=True, rich_markup_mode="markdown", pretty_exceptions_enable=False, **given
     )
@@ -95,7 +114,7 @@ def _command(name: str, found: Callable[..., None] | typer.Typer) -> Any:
             pretty_exceptions_enable=False,
             context_settings=CONTEXT,
         )
-        app.command(name, cls=getattr(found, "brief", TyperCommand))(found)
+        app.command(name, cls=getattr(found, "command", TyperCommand))(found)
         made = get_command(app)
     made.name = name
     return made

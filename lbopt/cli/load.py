@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from lbopt.cli.from_config import first_of, parameters
-from lbopt.cli.study_verb import as_verb
+from lbopt.cli.from_config import as_verb
+from lbopt.cli.study_verb import OUT
 from lbopt.serving.load.config import LoadConfig
 from lbopt.studies.configuration import from_words
 
@@ -21,7 +21,7 @@ _FORMAT = "lbopt-load 1"
 _COLUMNS = ("number", "url", "intended", "sent", "first", "last", "end", "prompt_tokens", "tokens", "events", "error")
 
 
-def load(**given: Any) -> None:
+def _load(**given: Any) -> None:
     """Send the requests of a trace to an OpenAI-compatible server at their own times, and measure the answers.
 
     Latency counts from the time at which a request was to be sent. Ctrl-C ends the run with what was measured until
@@ -51,7 +51,7 @@ def load(**given: Any) -> None:
         raise typer.Exit(1)
 
 
-as_verb(load, "load", load.__doc__ or "", parameters(LoadConfig).values(), first_of(LoadConfig))
+load = as_verb(_load, "load", _load.__doc__ or "", (LoadConfig,), {"out": OUT})
 
 
 async def _run(config: LoadConfig, bar: Any) -> LoadResult:

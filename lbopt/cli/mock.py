@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lbopt.cli.from_config import first_of, parameters
-from lbopt.cli.study_verb import as_verb, option
+from lbopt.cli.from_config import as_verb, parameter
+from lbopt.cli.study_verb import OUT
 from lbopt.serving.mock.setting import MockSetting
 from lbopt.spec import duration
 from lbopt.studies.configuration import from_words
@@ -23,7 +23,7 @@ _FORMAT = "lbopt-mock 1"
 _Lasting = Annotated[str | None, typer.Option("--for", help="End after so long, such as 60s.", show_default="Ctrl-C")]
 
 
-def mock(**given: Any) -> None:
+def _mock(**given: Any) -> None:
     """Run a fleet of mock engines: OpenAI's interface, vLLM's metrics, one barrier clock a group.
 
     Every decode worker has an endpoint of its own, or all of a group are ranks of one. A step lasts as long as the
@@ -42,12 +42,8 @@ def mock(**given: Any) -> None:
     asyncio.run(_serve(setting, seconds, folder))
 
 
-as_verb(
-    mock,
-    "mock",
-    mock.__doc__ or "",
-    (parameters(MockSetting) | {"lasting": option("lasting", _Lasting, None)}).values(),
-    first_of(MockSetting) | {"lasting"},
+mock = as_verb(
+    _mock, "mock", _mock.__doc__ or "", (MockSetting,), {"lasting": parameter("lasting", _Lasting, None), "out": OUT}
 )
 
 

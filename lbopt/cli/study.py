@@ -5,9 +5,7 @@ from __future__ import annotations
 from lbopt.cli.lazy import CONTEXT, Verb, group
 from lbopt.studies.registry import STUDIES
 
-VERBS = {"export": Verb("lbopt.cli.export:export", "Write the results of a store as a table.")} | {
-    name: Verb(f"study:{name}", listed.help) for name, listed in STUDIES.items() if listed.in_group
-}
+VERBS = {name: Verb(f"study:{name}", listed.help) for name, listed in STUDIES.items() if listed.in_group}
 
 app = group(
     VERBS,

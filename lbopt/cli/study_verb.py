@@ -1,69 +1,90 @@
-"""The command of a study, made of its record: options from its configuration, help from its text."""
+"""The command of a study, made of its record: options and settings from its configuration, help from its text.
+
+Three ask for more than their configuration: `audit` writes its page twice, `gap` runs no whole traces where problems
+are given, and `prefill` has the instances beside the rules.
+"""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from lbopt.cli import options, running
-from lbopt.cli.brief_help import HelpAll, brief
+import typer
+
 from lbopt.cli.carry_out import carry_out
-from lbopt.cli.from_config import first_of, parameters, signature
+from lbopt.cli.from_config import as_verb, parameter
 from lbopt.studies.configuration import from_words
 from lbopt.studies.registry import find_study
+from lbopt.studies.study import Study
 
-#: A command with more options than this shows the first ones alone, and all of them by `--help-all`.
-MOST_SHOWN = 16
+if TYPE_CHECKING:
+    from lbopt.studies.audit import AuditOutcome
+    from lbopt.studies.progress import Progress
+
+_ENGINE = (
+    "Where tasks run: **serial**, **joblib** or `joblib:jobs=8`, **isolated**, **dask** (processes of this machine), "
+    "`dask://host:port` or `dask+tls://host:port`."
+)
+_STORE = "SQLite file of results; what it holds is not run again [default: none is kept]."
+
+OUT = parameter("out", Annotated[str | None, typer.Option("--out", "-o", help="Output folder.")], None)
+#: How tasks run.
+EXECUTION = {
+    "engine": parameter("engine", Annotated[str, typer.Option(help=_ENGINE)], "serial"),
+    "store": parameter("store", Annotated[Path | None, typer.Option(help=_STORE)], None),
+    "collect_only": parameter(
+        "collect_only",
+        Annotated[bool, typer.Option("--collect-only", help="Run nothing: take the results that the store holds.")],
+        False,
+    ),
+}
 
 
 def study_verb(name: str) -> Callable[..., None]:
     """Return the command of the study `name`: it asks for the configuration, where to run, and the folder."""
-    study = find_study(name)
+    study, kinds = find_study(name), []
+    if name == "prefill":
+        from lbopt.studies.prefill.config import Instances
+
+        kinds.append(Instances)
 
     def verb(**given: Any) -> None:
-        execution = {key: given[key] for key in ("store", "engine", "collect_only")} if study.tasks else {}
-        carry_out(name, from_words(study.config, given), given["out"], **execution)
+        out = study.folder if given["out"] is None else given["out"]
+        execution = {key: given[key] for key in EXECUTION if key in given}
+        config = _config(study, given)
+        if name == "audit":
+            execution["run"] = _audit(config, out)
+        carry_out(name, config, out, **execution)
 
-    more = {"engine": "serial", "store": None, "collect_only": False} if study.tasks else {}
-    given = parameters(study.config) | by_hand(more)
-    return as_verb(verb, name, study.help, given.values(), first_of(study.config))
-
-
-def by_hand(defaults: Mapping[str, Any]) -> dict[str, inspect.Parameter]:
-    """Return the parameters that say how tasks run, with these defaults."""
-    kinds = {"engine": running.Engine, "store": running.StorePath, "collect_only": running.CollectOnly}
-    return {name: option(name, kinds[name], default) for name, default in defaults.items()}
+    more = (EXECUTION if study.tasks else {}) | {"out": _out(study.folder)}
+    return as_verb(verb, name, study.help, [study.config, *kinds], more)
 
 
-def option(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    """Return a parameter of a command."""
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+def _out(folder: str | None) -> Any:
+    return OUT if folder is None else OUT.replace(default=folder)
 
 
-def as_verb(
-    function: Callable[..., None],
-    name: str,
-    text: str,
-    of: Iterable[inspect.Parameter],
-    first: frozenset[str] = frozenset(),
-    out: Any = options.Out,
-) -> Callable[..., None]:
-    """Let typer see a function of any keywords as one with these parameters, `--out` and `--help-all`.
+def _config(study: Study, given: dict[str, Any]) -> Any:
+    if study.name == "prefill":
+        from lbopt.studies.prefill.config import Instances
 
-    Parameters
-    ----------
-    first
-        Names of those that `--help` shows where there are many; none for all of them.
-    out
-        The annotation of `--out`.
-    """
-    rest = [option("out", out, None)]
-    of = list(of)
-    if first and len(of) > MOST_SHOWN:
-        rest.append(option("help_all", HelpAll, False))
-        function.brief = brief(first | {"out"})  # type: ignore[attr-defined]
-    function.__name__, function.__doc__ = name, text
-    function.__annotations__ = {}
-    function.__signature__ = signature([*of, *rest])  # type: ignore[attr-defined]
-    return function
+        return from_words(study.config, given, setting=from_words(Instances, given).setting)
+    if study.name == "gap" and given.get("problems") is not None:
+        given = given | {"long_runs": False}
+    return from_words(study.config, given)
+
+
+def _audit(config: Any, out: str | None) -> Callable[[Progress], AuditOutcome]:
+    """Return what runs an audit: it writes the page, then looks at single decisions and writes it again with them."""
+    from lbopt.studies.audit import run_audit
+
+    def early(outcome: AuditOutcome) -> None:
+        if out and config.states:
+            from lbopt.cli.console import command_line, remark
+            from lbopt.report.study_report import write_study_folder
+
+            write_study_folder("audit", outcome, Path(out), command_line())
+            remark(f"page: {Path(out) / 'report.html'}; now single decisions are compared with the best ones")
+
+    return lambda progress: run_audit(config, progress, tell=early)

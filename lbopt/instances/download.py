@@ -136,7 +136,8 @@ def fetched_path(name: str, *, cache: Path | None = None) -> Path | None:
     found = sha256_of(target)
     if found != known:
         raise InputError(
-            f"{target} has SHA-256 {found[:16]}..., expected {known[:16]}...; get it again: lbopt traces fetch {name}"
+            f"{target} has SHA-256 {found[:16]}..., expected {known[:16]}...; get it again: "
+            f"lbopt show traces {name} --fetch"
         )
     return target
 

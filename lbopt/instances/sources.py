@@ -105,7 +105,7 @@ def open_reading(
     if word in CATALOGUE:
         fetched = fetched_path(word)
         if fetched is None:
-            raise InputError(f"{word} was not fetched yet; get it with: lbopt traces fetch {word}")
+            raise InputError(f"{word} was not fetched yet; get it with: lbopt show traces {word} --fetch")
         path, name = fetched, word
     elif "/" not in word and os.sep not in word and not _exists(path):
         known = (*families.ALL_NAMES, *CATALOGUE)

@@ -39,7 +39,7 @@ from lbopt.locality.gate import Floats, Ints, MoEShape, check_choices, check_who
 from lbopt.locality.signature import check_layers
 from lbopt.locality.workload import ExpertActivity
 
-FORMAT = Format("lbopt-expert-capture", 1, "capture of calibration requests", "lbopt locality draw")
+FORMAT = Format("lbopt-expert-capture", 1, "capture of calibration requests", "lbopt export task")
 
 #: How far a layer's decode activation may be from k in sum: float32 activations of a few hundred experts.
 _ROUNDING = 1e-3

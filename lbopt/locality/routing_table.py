@@ -319,7 +319,7 @@ def checked_names(names: object, num_workers: int) -> tuple[str, ...]:
     return found
 
 
-FORMAT = Format("lbopt-routing-table", 2, "routing table", "lbopt locality fit")
+FORMAT = Format("lbopt-routing-table", 2, "routing table", "lbopt fit")
 
 #: Files of this version and newer ones tell the table's number.
 _WITH_ID = 2

@@ -38,7 +38,7 @@ def device_list_table(cards: Sequence[DeviceCard]) -> Table:
     return Table(
         title=f"{len(cards)} devices: {measured} measured, {len(cards) - measured} from documents",
         caption="A card from documents says what vendors and papers say; nothing of it was measured by lbopt. In "
-        "brackets the ends; those of the other constants, and all sources: lbopt hardware device NAME.",
+        "brackets the ends; those of the other constants, and all sources: lbopt show devices NAME.",
         headers=("name", "a device is a", "card", "memory", "16-bit", "power", "bandwidth", "overhead", "rental"),
         rows=rows,
     )

@@ -139,7 +139,7 @@ def _of_simulation(folder: Path, router: str | None) -> CostSource:
             f"'{folder / MARK}' is not an account of this version of lbopt simulate ({error!r}); run its command again"
         ) from None
     if router is not None and router != name:
-        raise InputError(f"'{folder}' holds a run of '{name}' alone, not of '{router}'; leave --router out")
+        raise InputError(f"'{folder}' holds a run of '{name}' alone, not of '{router}'; leave router out")
     return CostSource(
         title=f"{folder}: {name} on {scenario.requests.trace}, {scenario}",
         points=[point, point.balanced(LEVEL)],

@@ -12,7 +12,7 @@ def policy_list_table(rules: Sequence[RuleDescription]) -> Table:
     """Return a line a rule."""
     return Table(
         title="routing rules",
-        caption="Options are given as name:option=value,option=value; `lbopt policies NAME` shows their defaults. "
+        caption="Options are given as name:option=value,option=value; `lbopt show policies NAME` shows their defaults. "
         "Further: replay:FILE follows a log, file.py:function is a rule of your own.",
         headers=("rule", "what it does", "needs to know", "admission", "options", "source"),
         rows=[

@@ -129,7 +129,7 @@ class Store:
                 yield row
         if left_out:
             _log.warning(
-                "damaged rows of store %s that were left out: %d; `lbopt store check` names them, and the command that "
+                "damaged rows of store %s that were left out: %d; `lbopt verify` names them, and the command that "
                 "filled the store computes them again",
                 *(self.path, left_out),
             )

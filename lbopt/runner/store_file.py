@@ -106,7 +106,7 @@ def require_whole(connection: sqlite3.Connection, path: Path) -> None:
     found = structure_fault(connection)
     if found is not None:
         raise StoreError(
-            f"store {path} is damaged ({found}); `lbopt store check FILE --rescue NEW` saves the rows that can be "
+            f"store {path} is damaged ({found}); `lbopt verify FILE --rescue NEW` saves the rows that can be "
             "read, or move it away and run again"
         )
 
@@ -158,7 +158,7 @@ def store_errors(path: Path) -> Iterator[None]:
             why = f"another program has kept it locked for {_WAIT_SECONDS:.0f} s; close the program that reads it"
         elif code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             why = (
-                f"it is damaged ({error}); `lbopt store check FILE --rescue NEW` saves the rows that can be read, or "
+                f"it is damaged ({error}); `lbopt verify FILE --rescue NEW` saves the rows that can be read, or "
                 "move it away and run again"
             )
         elif code == sqlite3.SQLITE_FULL:
@@ -173,7 +173,7 @@ def store_errors(path: Path) -> Iterator[None]:
         raise StoreError(f"store {path} cannot be used: {why}") from error
     except UnicodeDecodeError as error:  # of SQLite's own message, which quotes a damaged name of the schema
         raise StoreError(
-            f"store {path} cannot be used: the names in its schema are damaged; `lbopt store check FILE --rescue NEW` "
+            f"store {path} cannot be used: the names in its schema are damaged; `lbopt verify FILE --rescue NEW` "
             "saves the rows that can be read, or move it away and run again"
         ) from error
 

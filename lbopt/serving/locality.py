@@ -67,7 +67,7 @@ class LocalityRule:
 
     def __init__(self, table: str, tau: float = DEFAULT_TAU, *, num_workers: int = 1) -> None:
         if not table:
-            raise InputError("eldr is given no file; name one that `lbopt locality fit` has written: eldr:table=FILE")
+            raise InputError("eldr is given no file; name one that `lbopt fit` has written: eldr:table=FILE")
         self.path = Path(table)
         self.tau = tau
         self._num_workers = num_workers

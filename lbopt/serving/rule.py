@@ -292,7 +292,7 @@ def refuse_offline(policy: Policy, training: Trace | None) -> None:
     if isinstance(policy, CompiledPolicy) and isinstance(policy.guide, FittedGuide) and policy.guide.table is None:
         raise InputError(
             f"policy '{policy.name}' fits a table to requests that tell their experts, and a live router has none; fit "
-            "one with `lbopt locality fit` and name it: eldr:table=FILE"
+            "one with `lbopt fit` and name it: eldr:table=FILE"
         )
     is_table = isinstance(policy, CompiledPolicy) and isinstance(policy.guide, FittedGuide)
     if isinstance(policy, CompiledPolicy) and not is_table and (policy.guide is not None or policy.code == BAND):

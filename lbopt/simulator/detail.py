@@ -313,7 +313,7 @@ class Detail:
             not known or too small.
         """
         if self.preempt != "none" and fleet.kv_capacity is None:
-            raise InputError(f"detail: preempt={self.preempt} needs a memory that can be full; name --kv-capacity")
+            raise InputError(f"detail: preempt={self.preempt} needs a memory that can be full; name kv_capacity")
         for name in _OF_WORKERS:
             for worker, _ in getattr(self, name):
                 if not 0 <= worker < fleet.num_workers:
@@ -362,7 +362,7 @@ class Detail:
         if -(-int(largest[i]) // self.block) > most:
             raise InputError(
                 f"request {i} of trace '{trace.name}' holds {int(largest[i])} tokens at its end, and a worker has "
-                f"{most} blocks of {self.block}; expected a --kv-capacity of at least "
+                f"{most} blocks of {self.block}; expected a kv_capacity of at least "
                 f"{-(-int(largest[i]) // self.block) * self.block}"
             )
 

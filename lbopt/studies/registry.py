@@ -23,7 +23,9 @@ STUDIES = {
     "audit": Listed("lbopt.studies.audit.study", "Would another rule serve a log's requests faster?"),
     "gap": Listed("lbopt.studies.gap.study", "How far is each routing rule from the best placement?"),
     "hindsight": Listed("lbopt.studies.hindsight.study", "How far were rules from the best with all lengths known?"),
-    "batches": Listed("lbopt.studies.batches.study", "How far is each allocation of a prefill batch from the best?"),
+    "batches": Listed(
+        "lbopt.studies.batches.study", "How far is each allocation of a prefill batch from the best?", True
+    ),
     "simulation": Listed("lbopt.studies.simulation", "What does one policy do over a trace?"),
     "misprediction": Listed("lbopt.studies.misprediction.study", "What does a wrong forecast cost?", True),
     "prediction": Listed("lbopt.studies.prediction.evaluation", "What is known of how long a request will run?"),

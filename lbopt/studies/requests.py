@@ -92,19 +92,19 @@ class RequestSource(Configuration):
             self._check_other()
         named = (self.prompt_column, self.output_column, self.arrival_column)
         if any(named) and None in named[:2]:
-            raise InputError("a CSV file with columns of your own needs both --prompt-column and --output-column")
+            raise InputError("a CSV file with columns of your own needs both prompt_column and output_column")
 
     def _check_other(self) -> None:
         """Refuse requests to learn from that are those that are run."""
         if self.train_share:
             raise InputError(
                 f"predictors cannot learn both from '{self.train_on}' and from the first {self.train_share:g} of "
-                f"'{self.trace}'; give --train-on or --train-share"
+                f"'{self.trace}'; give train_on or train_share"
             )
         if not self.is_family and self.train_on is not None and _version(self.train_on)[0] == _version(self.trace)[0]:
             raise InputError(
                 f"predictors would learn from the requests of '{self.trace}' that are run; "
-                "give --train-share, which keeps its first ones for them, or another trace by --train-on"
+                "give train_share, which keeps its first ones for them, or another trace by train_on"
             )
 
     @property
@@ -123,7 +123,7 @@ class RequestSource(Configuration):
             return whole.resampled(count, seed, keep_times=True)
         if num_seeds > 1:
             raise InputError(
-                f"{num_seeds} seeds of the same requests in order would be {num_seeds} equal runs; use --draw resample"
+                f"{num_seeds} seeds of the same requests in order would be {num_seeds} equal runs; use draw=resample"
             )
         return whole.first(count)
 
@@ -162,14 +162,14 @@ class RequestSource(Configuration):
             if kept < LEAST_TRAINING:
                 raise InputError(
                     f"a share of {self.train_share:g} of the {len(whole)} requests of '{self.trace}' leaves {kept} to "
-                    f"train a predictor on; expected at least {LEAST_TRAINING}: give a larger --train-share, or other "
-                    "requests by --train-on"
+                    f"train a predictor on; expected at least {LEAST_TRAINING}: give a larger train_share, or other "
+                    "requests by train_on"
                 )
             return whole.part(0, kept)
         if self._in_order(len(whole), num_seeds):
             raise InputError(
                 f"nothing is left of '{self.trace}' to train a predictor on; "
-                "give --train-share, say 0.2, or other requests by --train-on"
+                "give train_share, say 0.2, or other requests by train_on"
             )
         return whole.resampled(DEFAULT_COUNT, seed + _OTHER_SEED)
 

@@ -223,7 +223,7 @@ def _stored(found: Collection, notes: list[str], *, interrupted: bool = False) -
         for task, failure in zip(found.failed, found.failures.values(), strict=True)
     ]
     more = len(said) - _FAILURES_SAID
-    said = said[:_FAILURES_SAID] + ([f"{more} more tasks failed; `lbopt study export` lists them"] if more > 0 else [])
+    said = said[:_FAILURES_SAID] + ([f"{more} more tasks failed; `lbopt export` lists them"] if more > 0 else [])
     return Stored(
         answers=found.answers,
         failures=found.failures,

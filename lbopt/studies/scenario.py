@@ -34,7 +34,7 @@ class Scenario(Configuration):
         int, Option("Slots per worker.", names=("--slots", "-B"), key="slots", panel="Fleet", first=True)
     ] = 72
     kv_capacity: Annotated[
-        int | None, Option("KV tokens a worker can hold; exceeding it is reported, or see --detail.", panel="Fleet")
+        int | None, Option("KV tokens a worker can hold; exceeding it is reported, or see detail.", panel="Fleet")
     ] = None
     arrivals: Annotated[
         str,
@@ -85,9 +85,9 @@ class Scenario(Configuration):
     def check(self) -> None:
         """Refuse a fleet, a load or an event order that cannot be."""
         if self.arrivals == "closed" and self.load is not None:
-            raise InputError("load has a meaning only for --arrivals trace; a closed loop is always saturated")
+            raise InputError("load has a meaning only for arrivals=trace; a closed loop is always saturated")
         if self.arrivals == "trace" and self.reveal_target is not None:
-            raise InputError("reveal_target has a meaning only for --arrivals closed")
+            raise InputError("reveal_target has a meaning only for arrivals=closed")
         _ = self.setting
 
     @property

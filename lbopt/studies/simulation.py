@@ -39,8 +39,8 @@ def policy_looking(spec: str, horizon: int | None, predictor: str | None) -> Pol
     policy = make_policy(spec, look_ahead(horizon, predictor))
     if foresight_of(policy) is None and (horizon or predictor):
         if isinstance(policy, LookingAhead):
-            raise InputError(f"policy '{policy.name}' looks 0 steps ahead; add --horizon, or leave --predictor out")
-        raise InputError(f"policy '{policy.name}' does not look ahead; leave --horizon and --predictor out")
+            raise InputError(f"policy '{policy.name}' looks 0 steps ahead; add --horizon, or leave predictor out")
+        raise InputError(f"policy '{policy.name}' does not look ahead; leave horizon and predictor out")
     return policy
 
 
@@ -147,7 +147,7 @@ def run_simulation(config: SimulationConfig, progress: Progress | None = None) -
     run = simulate(requests, policy, scenario.setting, seed=config.seed, training=training, progress=show)
     notes = said_of_training(scenario, [policy])
     if requests.experts is not None and not isinstance(scenario.setting.law, StepTimeByUse):
-        notes.insert(0, "this step time does not go by the experts that requests use; --step-time experts does")
+        notes.insert(0, "this step time does not go by the experts that requests use; step_time=experts does")
     return SimulationOutcome(config, run, run.metrics(config.steps), notes)
 
 
@@ -170,8 +170,8 @@ def _facts(outcome: SimulationOutcome) -> dict[str, Any]:
 def _restore(account: dict[str, Any], source: str) -> SimulationConfig:
     """Return the configuration; `run.json` has the seed in a place of its own, and the window in its command."""
     try:
-        words = shlex.split(account["command"].replace("--window=", "--window "))
-        window = dict(pairwise(words)).get("--window")
+        words = dict(pairwise(shlex.split(account["command"].replace("window=", "window "))))
+        window = words.get("--window", words.get("window"))
         given = {**account["asked"], "seed": account["seed"], "window": window}
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{source} is not an account of a simulation of this version: {error!r}") from None

@@ -1,4 +1,4 @@
-"""`Study`: what the command line, the report and `lbopt rerun` have to know of a study to carry it out.
+"""`Study`: what the command line, the report and `lbopt verify` have to know of a study to carry it out.
 
 A study is a configuration, a function that runs it, an outcome, and the names of its tables and figures. How tables and
 figures look is in `lbopt.report`; all studies are listed in `lbopt.studies.registry`.
@@ -89,6 +89,8 @@ class Study:
         The class of its configuration: a frozen dataclass with `to_dict` and `from_dict`.
     help
         Help of its command with an example; needed where the command is made of this record.
+    folder
+        Output folder of its command where none is named; None writes none.
     run
         ``run(config, progress)`` returns the outcome. One that runs tasks through a store, on an engine, also takes the
         keywords `store`, `engine` and `collect_only` of `run_stored`. Ctrl-C must not leave it: the outcome says
@@ -116,6 +118,7 @@ class Study:
     version: int = 1
     config: type[Any]
     help: str = ""
+    folder: str | None = None
     run: Callable[..., Any]
     facts: Callable[[Any], dict[str, Any]] = nothing
     account: tuple[str, ...] = ("interrupted", "notes", "seconds")

@@ -24,11 +24,11 @@ def refuse_logs_of_other_requests(source: RequestSource, policies: Iterable[Poli
     for log in (policy.name for policy in policies if isinstance(policy, Replay)):
         if source.is_family:
             if num_seeds > 1:
-                raise InputError(f"'{log}' is a log of the requests of one seed of '{source.trace}'; use --seeds 1")
+                raise InputError(f"'{log}' is a log of the requests of one seed of '{source.trace}'; use seeds=1")
         elif not source.in_order(num_seeds=num_seeds):
             raise InputError(
                 f"'{log}' is a log of the requests of '{source.trace}' in their order, and here they are drawn with "
-                "replacement; use --seeds 1 and --draw order"
+                "replacement; use seeds=1 and draw=order"
             )
 
 
@@ -59,14 +59,14 @@ def with_training(scenario: Scenario, policies: Iterable[Policy], *, num_seeds: 
     for log in (policy.name for policy in policies if isinstance(policy, Replay)):
         raise InputError(
             f"'{log}' is a log of all requests of '{source.trace}', so the first {share:g} of them cannot be kept for "
-            "predictors to learn from; give other requests by --train-on, or use the predictor oracle"
+            "predictors to learn from; give other requests by train_on, or use the predictor oracle"
         )
     kept = replace(source, train_share=share)
     if source.in_order(num_seeds=num_seeds) and (source.count or 0) > kept.num_to_run:
         raise InputError(
             f"{source.count} requests of '{source.trace}' are to be run, and {kept.num_to_run} are left when the first "
-            f"{share:g} are kept for predictors to learn from; ask for fewer by --requests, or give --train-share, "
-            "--train-on or --draw resample"
+            f"{share:g} are kept for predictors to learn from; ask for fewer by --requests, or give train_share, "
+            "train_on or draw=resample"
         )
     return replace(scenario, requests=kept)
 

@@ -57,5 +57,5 @@ def find_claim(name: str) -> Claim:
     if name not in CLAIMS:
         near = difflib.get_close_matches(name, CLAIMS, n=3)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise InputError(f"unknown claim {shown(name, 80)}: {hint}`lbopt check --list` shows all {len(CLAIMS)}")
+        raise InputError(f"unknown claim {shown(name, 80)}: {hint}`lbopt show claims` shows all {len(CLAIMS)}")
     return CLAIMS[name]

@@ -27,7 +27,7 @@ from cli.terminal import lbopt
         (("--event-order", "random"), "event order 'random'"),
         (("--reveal-target", 0), "reveal_target is 0"),
         (("--reveal-target", -2), "reveal_target is -2"),
-        (("--load", 0.9), "--arrivals trace"),
+        (("--load", 0.9), "arrivals=trace"),
         (("--arrivals", "trace", "--reveal-target", 4), "reveal_target"),
         (("--arrivals", "trace", "--load", 0), "load is 0"),
         (("--arrivals", "trace", "--load", "nan"), "load is nan"),
@@ -87,7 +87,7 @@ def test_a_pool_beyond_all_numbers_is_refused(here):
         (("times.csv", *OWN, "--format", "parquet"), "parquet"),
         (("times.csv", "--format", "azure"), "column"),
         (("burstgpt-lik",), "did you mean"),
-        (("azure-2023-conv",), "lbopt traces fetch"),
+        (("azure-2023-conv",), "lbopt show traces azure-2023-conv --fetch"),
         (("instant.csv", *OWN, "--arrival-column", "t", "--arrivals", "trace", "--load", 0.9), "one instant"),
         (("times.csv", *OWN, "-n", 1000, "--draw", "order"), "cannot take 1000 requests"),
     ],
@@ -222,7 +222,7 @@ def test_policies_that_cannot_be(refused, policy, expected):
 @pytest.mark.parametrize(
     ("policy", "option", "expected"),
     [
-        ("jsq", ("-H", 5), "policy 'jsq' does not look ahead; leave --horizon and --predictor out"),
+        ("jsq", ("-H", 5), "policy 'jsq' does not look ahead; leave horizon and predictor out"),
         ("bf-io", ("--predictor", "oracle"), "policy 'bf-io' looks 0 steps ahead; add --horizon, or leave --pred"),
         ("br-h:gate=none", (), "gate is 'none'; expected a number"),
         ("br-h", ("--predictor", "oracl"), "unknown predictor 'oracl': did you mean oracle?"),
@@ -314,10 +314,10 @@ def test_folders_that_cannot_be_written(refused, verb, out, expected):
 def test_folders_that_cannot_be_rerun(type_in, refused, here, change, expected):
     """A folder that is missing, foreign, broken, interrupted or of another version is named with the reason."""
     if change in ("absent", "foreign"):
-        refused(expected, "rerun", change)
+        refused(expected, "verify", change)
         return
     if change == "file":
-        refused(expected, "rerun", "p.json")
+        refused(expected, "verify", "p.json")
         return
     type_in("gap", *TINY, "--states", 1, "-p", "fcfs", "--no-long-runs", "-o", "out")
     path = here / "out" / "run.json"
@@ -332,7 +332,7 @@ def test_folders_that_cannot_be_rerun(type_in, refused, here, change, expected):
         else:
             data |= change
         path.write_text(json.dumps(data))
-    refused(expected, "rerun", "out")
+    refused(expected, "verify", "out")
 
 
 # ---------------------------------------------------------------- names that no file can have
@@ -347,7 +347,7 @@ LONG = "n" * 5000
         ("solve", "p.json", "--write", LONG),
         ("verify", "p.json", LONG),
         ("audit", LONG),
-        ("traces", "describe", LONG),
+        ("show", "traces", LONG),
         ("gap", "burstgpt-like", "--problems", LONG, "--out", "o"),
         ("simulate", LONG),
         ("simulate", "burstgpt-like", *TINY, "-p", f"replay:{LONG}"),
@@ -355,11 +355,11 @@ LONG = "n" * 5000
         ("simulate", "burstgpt-like", *TINY, "--out", LONG),
         ("cost", LONG),
         ("cost", "--loads", "1,2", "--running", "3", "--device", f"{LONG}.toml"),
-        ("hardware", "fit", LONG),
-        ("hardware", "measure", "--out", f"{LONG}.toml"),
-        ("rerun", LONG),
-        ("study", "export", LONG),
-        ("locality", "fit", LONG, "--workers", 2, "--out", "t.npz"),
+        ("fit", LONG),
+        ("measure", "--out", f"{LONG}.toml"),
+        ("verify", LONG),
+        ("export", LONG),
+        ("fit", LONG, "--workers", 2, "--out", "t.npz"),
     ],
     ids=lambda words: "-".join(str(word)[:9] for word in words),
 )

@@ -38,8 +38,8 @@ def unless_timed(path):
     return re.sub(r"<pre>.*?</pre>", "", text, flags=re.S)
 
 
-def test_list(check):
-    code, shown, said = check("--list")
+def test_list(type_in):
+    code, shown, said = type_in("show", "claims")
     assert (code, said) == (0, "")
     words = shown.split()
     assert all(name in words for name in CLAIMS)
@@ -70,15 +70,15 @@ def test_a_regime_of_ones_own(check, here):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "no claim was named; `lbopt check --list` shows them, and --all takes them all"),
+        ((), "no claim was named; `lbopt show claims` shows them, and `all` takes them all"),
         (("theorem-9",), "unknown claim 'theorem-9': did you mean theorem-3 or theorem-2 or theorem-1? `lbopt"),
-        (("frobnicate",), "unknown claim 'frobnicate': `lbopt check --list` shows all"),
-        (("lemma-8", "--workers", "0"), "--workers is 0; expected the number of processes, 1 or more"),
+        (("frobnicate",), "unknown claim 'frobnicate': `lbopt show claims` shows all"),
+        (("lemma-8", "--workers", "0"), "workers is 0; expected at least 1"),
         (
             ("lemma-8", "--workers", "2", "--engine", "dask"),
-            "--workers 2 and --engine dask both say where tasks run; give one of them",
+            "workers and --engine both say where tasks run; give one of them",
         ),
-        (("--all", "lemma-8"), "all claims were asked for, and 'lemma-8' by name; give one or the other"),
+        (("all", "lemma-8"), "all claims were asked for, and 'lemma-8' by name; give one or the other"),
         (("fcfs-exact:q=3",), "claim 'fcfs-exact' has no option 'q'; it takes G, B, p, s_max, accuracy, growth"),
         (("fcfs-exact:G=many",), "claim 'fcfs-exact': G is 'many'; expected a number"),
         (("fcfs-exact:p=1.5",), "fcfs-exact assumes outputs of law Geo(p) with 0 < p < 1; p is 1.5"),

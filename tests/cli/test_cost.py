@@ -178,7 +178,7 @@ def test_wrong_folders_are_one_sentence(type_in, here, folders):
         assert code == 2
         assert expected in said and said.count("\n") == 1, said
 
-    refused("leave --workers out", folders / "gap", "--workers", 4)
+    refused("leave workers out", folders / "gap", "--workers", 4)
     refused("unknown router 'jsq-load': ", folders / "gap", "--router", "jsq-load")
     refused("holds a run of 'br-0' alone, not of 'fcfs'", folders / "run", "--router", "fcfs")
     other = here / "other"

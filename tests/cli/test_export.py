@@ -1,4 +1,4 @@
-"""`lbopt study export` as a terminal sees it."""
+"""`lbopt export` as a terminal sees it."""
 
 import pandas
 
@@ -8,10 +8,10 @@ from lbopt.runner import Store, Task, run_tasks
 def test_export(type_in, here):
     with Store(here / "store.sqlite") as store:
         run_tasks([Task("math:sqrt", {}, None)], store)
-    code, shown, said = type_in("study", "export", "store.sqlite", "--to", "parquet", "-o", "t.parquet")
+    code, shown, said = type_in("export", "store.sqlite", "--to", "parquet", "-o", "t.parquet")
     assert (code, shown, said) == (0, "1 rows: t.parquet\n", "")
     assert list(pandas.read_parquet("t.parquet")["failure.kind"]) == ["raised"]
-    assert type_in("study", "export", "store.sqlite")[:2] == (0, "1 rows: store.csv\n")
+    assert type_in("export", "store.sqlite")[:2] == (0, "1 rows: store.csv\n")
 
 
 def test_what_cannot_be_exported(type_in, here):
@@ -21,7 +21,7 @@ def test_what_cannot_be_exported(type_in, here):
         (("notes.txt",), "is no store of lbopt's runner"),
         (("notes.txt", "--to", "xlsx"), "unknown format 'xlsx': known: parquet, csv"),
     ):
-        code, shown, said = type_in("study", "export", *words)
+        code, shown, said = type_in("export", *words)
         assert (code, shown) == (2, "")
         assert expected in said
         assert said.count("\n") == 1

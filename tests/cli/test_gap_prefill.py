@@ -1,4 +1,4 @@
-"""`lbopt gap --side prefill` as a terminal sees it, and `lbopt rerun` of its folder."""
+"""`lbopt study batches` as a terminal sees it, and `lbopt verify` of its folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 
 SMALL = (
-    *("gap", "burstgpt-like", "--side", "prefill", "-n", 300, "--states", 3, "--instances", 2, "-G", 3),
+    *("study", "batches", "burstgpt-like", "-n", 300, "--states", 3, "--instances", 2, "-G", 3),
     *("--chunk", 1024, "--load", 0.5, "--time-limit", 20),
 )
 
@@ -24,7 +24,7 @@ def test_from_end_to_end(type_in, here):
     asked = run["configuration"]
     assert (asked["instances"], asked["units"], asked["chunk"], asked["load"]) == (2, 3, 1024, 0.5)
     assert asked["behaviours"] == ["pbaa", "round-robin"]
-    code, shown, heard = type_in("rerun", "out")
+    code, shown, heard = type_in("verify", "out")
     assert (code, shown) == (0, "identical: every number but the times\n"), heard
 
 
@@ -32,17 +32,17 @@ def test_rerun_names_what_differs(type_in, here):
     assert type_in(*SMALL, "--behaviour", "pbaa", "-o", "out")[0] == 0
     path = here / "out" / "batches.csv"
     path.write_text(path.read_text().replace(",proved,", ",open,", 1))
-    code, shown, _ = type_in("rerun", "out")
+    code, shown, _ = type_in("verify", "out")
     assert code == 1
     assert shown.startswith("differs: batches.csv row ")
 
 
 def test_defaults(type_in, here):
-    assert type_in("gap", "--side", "prefill", "-n", 400, "--states", 1)[0] == 0
+    assert type_in("study", "batches", "-n", 400, "--states", 1)[0] == 0
     asked = json.loads((here / "lbopt-batch-gap" / "run.json").read_text())["configuration"]
     assert (asked["instances"], asked["units"], asked["chunk"], asked["load"]) == (3, 8, 3072, 0.8)
     assert (asked["rules"], asked["time_limit"]) == (["pbaa", "longest-first", "round-robin"], 2.0)
-    assert type_in("gap", "--side", "prefill", "-n", 400, "--states", 1, "--out", "")[0] == 0
+    assert type_in("study", "batches", "-n", 400, "--states", 1, "--out", "")[0] == 0
     assert [path.name for path in here.iterdir()] == ["lbopt-batch-gap"]
 
 
@@ -63,39 +63,22 @@ def test_ctrl_c_keeps_what_has_ended(type_in, here, monkeypatch):
     run = json.loads((here / "out" / "run.json").read_text())
     assert run["interrupted"] is True
     assert len((here / "out" / "batches.jsonl").read_text().splitlines()) == 2
-    code, shown, heard = type_in("rerun", "out")
+    code, shown, heard = type_in("verify", "out")
     assert code == 2 and "holds an interrupted study; run its command again" in heard
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--side", "middle"), "unknown side 'middle': known: decode, prefill"),
-        (("--side", "prefill", "--slots", 9), "--slots concerns the decode side; expected --side decode"),
-        (("--side", "prefill", "--no-long-runs"), "--long-runs concerns the decode side"),
-        (("--side", "prefill", "--solver", "exact"), "--solver concerns the decode side"),
-        (("--side", "prefill", "--problems", "x"), "--problems concerns the decode side"),
-        (("--side", "prefill", "--seeds", 2), "--seeds concerns the decode side"),
-        (("--chunk", 512), "--chunk concerns the prefill side; expected --side prefill"),
-        (("--instances", 3), "--instances concerns the prefill side"),
-        (("--side", "prefill", "-p", "iqr"), "unknown allocation 'iqr'"),
-        (("--side", "prefill", "--load", 0), "load is 0.0; expected a share above 0"),
-        (("--side", "prefill", "-o", "missing/out"), "output folder 'missing/out' cannot be made"),
+        (("--set", "slots=9"), "unknown setting 'slots'"),
+        (("-p", "iqr"), "unknown allocation 'iqr'"),
+        (("--load", 0), "load is 0.0; expected a share above 0"),
+        (("-o", "missing/out"), "output folder 'missing/out' cannot be made"),
     ],
 )
 def test_one_sentence(type_in, here, words, said):
-    code, shown, heard = type_in("gap", *words)
+    code, shown, heard = type_in("study", "batches", *words)
     assert (code, shown) == (2, "")
     assert said in heard
     assert "Traceback" not in heard
     assert list(here.iterdir()) == []
-
-
-def test_every_option_has_a_side():
-    """Prefill options alone are refused on the decode side, and what both sides read is refused on neither."""
-    from lbopt.cli import gap
-
-    shared = {"trace", "requests", "draw", "format", "prompt_column", "output_column", "skip_malformed", "workers"}
-    shared |= {"load", "behaviour", "policy", "states", "seed", "time_limit"}
-    assert set(gap._DECODE) & set(gap._PREFILL) == shared
-    assert set(gap._PREFILL) - set(gap._DECODE) == {"instances", "chunk"}

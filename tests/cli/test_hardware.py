@@ -1,4 +1,4 @@
-"""`lbopt hardware`: lists and cards of devices and models; and what it says of wrong words."""
+"""`lbopt show devices` and `models`: lists and cards of devices and models; and what it says of wrong words."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from lbopt.hardware import device_card, device_names, model_card, model_names
 
 
 def test_devices_say_whether_they_were_measured(type_in):
-    code, shown, _ = type_in("hardware", "devices")
+    code, shown, _ = type_in("show", "devices")
     assert code == 0
     for name in device_names():
         said = "measured" if device_card(name).origin == "measurement" else "from documents"
@@ -17,7 +17,7 @@ def test_devices_say_whether_they_were_measured(type_in):
 
 
 def test_a_device_shows_every_constant_with_its_source(type_in):
-    code, shown, _ = type_in("hardware", "device", "ascend-910c")
+    code, shown, _ = type_in("show", "devices", "ascend-910c")
     assert code == 0
     assert "from documents, nothing measured" in shown
     assert re.search(r"memory_bandwidth +3\.2 TB/s +3\.2 TB/s +3\.2 TB/s +B/s +published", shown)
@@ -28,11 +28,11 @@ def test_a_device_shows_every_constant_with_its_source(type_in):
 
 
 def test_models_and_one_of_them(type_in):
-    code, shown, _ = type_in("hardware", "models")
+    code, shown, _ = type_in("show", "models")
     assert code == 0
     for name in model_names():
         assert re.search(rf"^{name} ", shown, re.MULTILINE)
-    code, shown, _ = type_in("hardware", "model", "deepseek-v3")
+    code, shown, _ = type_in("show", "models", "deepseek-v3")
     assert code == 0
     assert re.search(r"kv_latent +512 +kv_lora_rank", shown)
     assert "35,136 – 70,272" in shown
@@ -55,13 +55,13 @@ def test_json_is_the_card(type_in, verb, names, read):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("device", "h80"), "error: unknown device 'h80': did you mean h800"),
-        (("model", "qwen3"), "error: unknown model 'qwen3'"),
-        (("device", "mine.toml"), "error: cannot read the device card 'mine.toml': No such file or directory"),
+        (("devices", "h80"), "error: unknown device 'h80': did you mean h800"),
+        (("models", "qwen3"), "error: unknown model 'qwen3'"),
+        (("devices", "mine.toml"), "error: cannot read the device card 'mine.toml': No such file or directory"),
     ],
 )
 def test_wrong_words(type_in, words, message):
-    code, _, said = type_in("hardware", *words)
+    code, _, said = type_in("show", *words)
     assert code == 2
     assert message in said
     assert said.count("\n") == 1

@@ -1,4 +1,4 @@
-"""`lbopt hardware fit` as a terminal sees it."""
+"""`lbopt fit` as a terminal sees it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GOOD = "router,spread_tokens,tpot_ms\na,10000,61.2\nb,20000,62.1\nc,40000,64.0\n
 
 @pytest.fixture
 def fit(type_in):
-    return lambda *words: type_in("hardware", "fit", *words)
+    return lambda *words: type_in("fit", *words)
 
 
 @pytest.fixture

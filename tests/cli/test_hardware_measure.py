@@ -1,4 +1,4 @@
-"""`lbopt hardware measure` as a terminal sees it."""
+"""`lbopt measure` as a terminal sees it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUICK = ("--target", 0.99, "--no-read", "-G", 2)
 
 @pytest.fixture
 def measure(type_in):
-    return lambda *words: type_in("hardware", "measure", *words)
+    return lambda *words: type_in("measure", *words)
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_ctrl_c_in_a_real_process(tmp_path):
         "from lbopt.__main__ import main\n"
         "main()\n"
     )
-    words = ("hardware", "measure", *SMALL, "--no-read", "--target", 1e-6, "--budget", 500, "-o", "out")
+    words = ("measure", *SMALL, "--no-read", "--target", 1e-6, "--budget", 500, "-o", "out")
     process = subprocess.Popen(
         [sys.executable, "watched.py", *map(str, words)],
         cwd=tmp_path,

@@ -8,8 +8,8 @@ import sys
 import pytest
 from cli.terminal import environment
 
-from lbopt.cli import VERBS
-from lbopt.cli.from_config import parameters
+from lbopt.cli import BEFORE, VERBS
+from lbopt.cli.from_config import Command, asked, settled
 from lbopt.cli.lazy import load
 from lbopt.cli.study import VERBS as STUDY_VERBS
 from lbopt.policies import POLICIES
@@ -17,9 +17,6 @@ from lbopt.policies.table import ABOUT, describe_policies
 from lbopt.studies.configuration import from_words
 from lbopt.studies.gap import GapConfig
 from lbopt.studies.registry import STUDIES, find_study
-
-#: Panels of the decode study, in which every option of `lbopt gap` stands.
-PANELS = ("Requests", "Fleet", "Policies", "Optimum", "Prefill side", "Study", "Output")
 
 
 def options_in(shown):
@@ -32,33 +29,65 @@ def test_gap_shows_twelve_options_first(type_in):
     assert code == 0
     assert len(options_in(shown)) == 12
     assert {"--help", "--help-all", "--policy", "--out"} < options_in(shown)
-    assert "29 more options: " in shown
+    assert "settings, by --set NAME=VALUE: " in shown
 
 
-def test_help_all_shows_every_option_in_a_named_panel(type_in):
+def test_help_all_lists_every_setting_with_default_and_meaning(type_in):
     code, shown, _ = type_in("gap", "--help-all")
     assert code == 0
-    command = load("gap", VERBS["gap"].where)
-    assert {one.opts[0] for one in command.params if one.param_type_name == "option"} | {"--help"} == options_in(shown)
-    assert all(f"─ {panel} ─" in shown for panel in PANELS)
-    plain = shown[shown.index("─ Options ─") : shown.index("─ Study ─") if "─ Study ─" in shown else None]
-    assert options_in(plain.partition("╰")[0]) == {"--help", "--help-all"}
-    prefill = shown[shown.index("─ Prefill side ─") :].partition("╰")[0]
-    assert options_in(prefill) == {"--instances", "--chunk"}
-
-
-def test_help_is_short_again_after_help_all(type_in):
-    type_in("gap", "--help-all")
-    assert len(options_in(type_in("gap", "--help")[1])) == 12
+    listed = shown[shown.index("Settings: --set NAME=VALUE (default)") :]
+    rows = {line.split()[0]: line for line in listed.splitlines() if line.strip()}
+    missing = [one.key for one in asked(GapConfig) if not one.own and one.key not in rows]
+    assert not missing
+    assert "detail" in rows and "kv_capacity" in rows and "paper" in rows["event_order"]
+    assert len(options_in(type_in("gap", "--help")[1])) == 12  # short again
 
 
 @pytest.mark.parametrize("verb", ["simulate", "prefill", "cost", "study misprediction"])
-def test_verbs_of_many_options_show_at_most_twelve(type_in, verb):
+def test_verbs_of_many_options_show_at_most_fourteen(type_in, verb):
     code, shown, _ = type_in(*verb.split(), "--help")
     assert code == 0
-    assert 5 <= len(options_in(shown)) <= 12
-    assert "more options: " in shown
-    assert len(options_in(type_in(*verb.split(), "--help-all")[1])) > 16
+    assert 5 <= len(options_in(shown)) <= 14
+    assert "settings, by --set NAME=VALUE: " in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--set", "kv_capcity=9"), "unknown setting 'kv_capcity': did you mean kv_capacity"),
+        (("--set", "kv_capacity"), "setting kv_capacity has no value; expected --set kv_capacity=VALUE"),
+        (("--set", "kv_capacity=much"), "--set kv_capacity is 'much'; expected a number"),
+        (("--set", "skip_malformed=perhaps"), "--set skip_malformed is 'perhaps'; expected yes or no"),
+        (("--set", "arrivals=never"), "unknown arrivals 'never'"),
+        (("--kv-capcity", "9"), "--set kv_capacity="),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(type_in, words, message):
+    code, shown, heard = type_in("simulate", *words)
+    assert (code, shown) == (2, "")
+    assert message in " ".join(heard.split())
+
+
+def test_a_setting_may_be_spelled_as_an_option():
+    """Every spelling of a field arrives at the same value; lists take entries one by one, numbers with commas."""
+    config = find_study("misprediction").config
+    settings = tuple(asked(config))
+    command = type("Command", (Command,), {"settings": settings})("misprediction")
+    typed = ["--kv-capacity", "9000", "--noise=0.1", "--noise", "0.2", "--skip-malformed", "x.csv"]
+    plain = [word.removeprefix("--set=") for word in command._plain(typed)]
+    assert plain[-1] == "x.csv"
+    values = settled([config], plain[:-1])
+    assert values == {"kv_capacity": 9000, "noise": [0.1, 0.2], "skip_malformed": True}
+    gap = type("Command", (Command,), {"settings": tuple(asked(GapConfig))})("gap")
+    assert list(gap._plain(["--no-long-runs", "--solver", "auto"])) == ["--set=long_runs=no", "--set=solver=auto"]
+    assert settled([config], ["noise=0.1,0.2", "kv-capacity=none"]) == {"noise": [0.1, 0.2], "kv_capacity": None}
+
+
+@pytest.mark.parametrize("old", BEFORE)
+def test_an_earlier_name_of_a_verb_is_understood_and_named(type_in, old):
+    code, _, heard = type_in(*old.split(), "--no-such-option")
+    assert code == 2
+    assert f"note: lbopt {old} is lbopt {BEFORE[old]} now" in heard
 
 
 def test_verbs_load_on_use():
@@ -90,7 +119,7 @@ def test_every_verb_of_study_has_an_example(verb):
 
 def test_options_make_the_configuration_that_they_come_from():
     """Nothing given is the default configuration, and what is given arrives at its field, however deep."""
-    defaults = {name: one.default for name, one in parameters(GapConfig).items()}
+    defaults = {one.key: one.parameter().default for one in asked(GapConfig)}
     assert from_words(GapConfig, defaults) == GapConfig()
     changed = from_words(GapConfig, defaults | {"workers": 3, "requests": 50, "policy": ["fcfs"], "baseline": "fcfs"})
     assert changed.scenario.num_workers == 3
@@ -111,10 +140,10 @@ def test_a_configuration_survives_its_folder(name):
 
 
 def test_policies_lists_every_rule_with_its_options(type_in):
-    code, shown, _ = type_in("policies")
+    code, shown, _ = type_in("show", "policies")
     assert code == 0
     assert all(name in shown for name in POLICIES)
-    code, shown, _ = type_in("policies", "--json")
+    code, shown, _ = type_in("show", "policies", "--json")
     rules = {one["name"]: one for one in json.loads(shown)}
     assert list(rules) == list(POLICIES)
     assert rules["br-h"]["options"]["horizon"] == "80"
@@ -124,10 +153,10 @@ def test_policies_lists_every_rule_with_its_options(type_in):
 
 
 def test_policies_shows_one_rule_with_its_defaults(type_in):
-    code, shown, _ = type_in("policies", "br-0")
+    code, shown, _ = type_in("show", "policies", "br-0")
     assert code == 0
     assert "age_bound" in shown and "2605.06113" in shown
-    code, shown, heard = type_in("policies", "br-9")
+    code, shown, heard = type_in("show", "policies", "br-9")
     assert (code, shown) == (2, "")
     assert "unknown policy 'br-9'" in heard
 

@@ -44,13 +44,13 @@ def test_an_account(harmless, here, key):
     data[key] = {"lbopt": HOSTILE, "rules": HOSTILE} if isinstance(data.get(key), dict) else f"lbopt {HOSTILE}"
     (here / "run.json").write_text(json.dumps(data))
     expected = {"format": "not written by", "versions": "interrupted study", "code": "code is"}.get(key, "x1b[2J")
-    assert harmless(expected, "rerun", here) == 2
+    assert harmless(expected, "verify", here) == 2
 
 
 def test_names_of_files(harmless, here):
     (here / f"a{HOSTILE}.json").write_text("{")
     assert harmless("x1b[2J", "solve", f"a{HOSTILE}.json") == 2
-    assert harmless("x1b[2J", "traces", "describe", f"b{HOSTILE}.csv") == 2
+    assert harmless("x1b[2J", "show", "traces", f"b{HOSTILE}.csv") == 2
 
 
 def test_a_log_line(harmless, capsys):
@@ -94,7 +94,7 @@ def router():
 
 
 def test_the_metrics_of_a_router(harmless, router):
-    """`lbopt top` asks any address that is typed."""
+    """`lbopt show fleet` asks any address that is typed."""
     url, handler = router
     assert harmless("x1b[2J", "top", url, "--once", "--every", 0.1) == 0
     handler.answer = (500, f"no {HOSTILE}".replace("\r", ""), "")

@@ -1,4 +1,4 @@
-"""`lbopt library`: list, show, solve, export; and what it says of wrong words."""
+"""Packaged problems: `lbopt show`, `solve` and `export`, and what they say of wrong words."""
 
 import json
 import re
@@ -34,7 +34,7 @@ main()
 
 def test_list_shows_every_entry(type_in):
     """One line per entry, with its numbers, and a count of the standings."""
-    code, shown, _ = type_in("library", "list")
+    code, shown, _ = type_in("show", "problems")
     assert code == 0
     for name in library.names():
         assert re.search(rf"^{name} ", shown, re.MULTILINE)
@@ -43,7 +43,7 @@ def test_list_shows_every_entry(type_in):
 
 def test_list_as_json_has_the_same_numbers(type_in):
     """--json is one object per entry, with the filters applied."""
-    code, shown, _ = type_in("library", "list", "--class", "tiny", "--workers", 3, "--json")
+    code, shown, _ = type_in("show", "problems", "--class", "tiny", "--workers", 3, "--json")
     facts = json.loads(shown)
     assert code == 0
     assert [one["name"] for one in facts] == ["tiny-parity", "tiny-pacemaker", "tiny-full-fleet"]
@@ -55,7 +55,7 @@ def test_list_as_json_has_the_same_numbers(type_in):
 
 def test_list_open_entries(type_in):
     """--open leaves what is not proved."""
-    code, shown, _ = type_in("library", "list", "--open", "--json")
+    code, shown, _ = type_in("show", "problems", "--open", "--json")
     assert code == 0
     expected = [name for name in library.names() if library.load(name).status != "proved"]
     assert [one["name"] for one in json.loads(shown)] == expected
@@ -65,17 +65,17 @@ def test_show_tells_the_pedigree(type_in):
     """Explanation, origin, seed, best, bound and certificate of one entry; --json is the entry itself."""
     name = "steady-rich-burstgpt-g4-b72-r16-h0"
     entry = library.load(name)
-    code, shown, _ = type_in("library", "show", name)
+    code, shown, _ = type_in("show", "problems", name)
     assert code == 0
     for part in (entry.explanation, entry.origin.source, str(entry.origin.seed), entry.record.bound_by, entry.status):
         assert part in shown
-    code, shown, _ = type_in("library", "show", name, "--json")
+    code, shown, _ = type_in("show", "problems", name, "--json")
     assert library.Entry.from_dict(json.loads(shown)).to_dict() == entry.to_dict()
 
 
 def test_solve_compares_with_what_is_known(type_in, here):
     """Every tiny entry is solved from scratch and matches; the results verify."""
-    code, shown, _ = type_in("library", "solve", "--class", "tiny", "--out", "results")
+    code, shown, _ = type_in("solve", "--class", "tiny", "--out", "results")
     names = library.names("tiny")
     assert code == 0
     assert f"{len(names)} matches" in shown
@@ -94,7 +94,7 @@ def test_a_weak_solver_is_told_so(type_in, monkeypatch):
         return upkeep.compared(entry, stated(entry.problem, [0, 1, -1], **facts))
 
     monkeypatch.setattr(upkeep, "attempt", lazily)
-    code, shown, _ = type_in("library", "solve", "tiny-makespan")
+    code, shown, _ = type_in("solve", "tiny-makespan")
     assert code == 0
     assert "1 worse" in shown
 
@@ -108,7 +108,7 @@ def test_a_contradiction_is_exit_code_1(type_in, monkeypatch):
         return upkeep.compared(entry, stated(entry.problem, [0, 1, -1], bound=10, **facts))
 
     monkeypatch.setattr(upkeep, "attempt", wrongly)
-    code, shown, said = type_in("library", "solve", "tiny-makespan")
+    code, shown, said = type_in("solve", "tiny-makespan")
     assert code == 1
     assert "contradiction" in shown
     assert "contradiction: tiny-makespan" in said
@@ -119,7 +119,7 @@ def test_ctrl_c_keeps_what_is_done(here):
     """Ctrl-C in the second entry: exit code 130, the first is in the table and in the folder."""
     (here / "slow.py").write_text(SLOW)
     process = subprocess.Popen(
-        [sys.executable, "slow.py", "library", "solve", "tiny-admission", "tiny-makespan", "-o", "out"],
+        [sys.executable, "slow.py", "solve", "tiny-admission", "tiny-makespan", "-o", "out"],
         cwd=here,
         env=environment(PYTHONDONTWRITEBYTECODE="1"),
         stdout=subprocess.PIPE,
@@ -143,27 +143,27 @@ def test_ctrl_c_keeps_what_is_done(here):
 def test_export_writes_the_problem(type_in, here):
     """JSON comes back as the same problem; MPS and LP are written for other tools."""
     name = "tiny-makespan"
-    assert type_in("library", "export", name)[0] == 0
+    assert type_in("export", name)[0] == 0
     assert StepProblem.from_json(here / f"{name}.json") == library.load(name).problem
     for format, word in (("mps", "ROWS"), ("lp", "Minimize")):
-        code, shown, _ = type_in("library", "export", name, "--format", format)
+        code, shown, _ = type_in("export", name, "--format", format)
         assert (code, shown.strip()) == (0, f"written: {name}.{format}")
         assert word in (here / f"{name}.{format}").read_text()
-    assert type_in("library", "export", name, "--out", "own.lp")[0] == 0
+    assert type_in("export", name, "--out", "own.lp")[0] == 0
     assert "Minimize" in (here / "own.lp").read_text()
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("show", "tiny-makespam"), "did you mean 'tiny-makespan'"),
+        (("show", "problems", "tiny-makespam"), "did you mean 'tiny-makespan'"),
         (("solve", "tiny-makespam"), "did you mean 'tiny-makespan'"),
         (("export", "tiny-makespam"), "did you mean 'tiny-makespan'"),
-        (("list", "--class", "stedy"), "did you mean 'steady'"),
-        (("list", "--workers", 5, "--class", "tiny"), "there are some with 2, 3"),
-        (("list", "--workers", 2, "--class", "tiny", "--open"), "leave no entry at all"),
-        (("solve",), "give --all"),
-        (("solve", "tiny-makespan", "--all"), "not both"),
+        (("show", "problems", "--class", "stedy"), "did you mean 'steady'"),
+        (("show", "problems", "--workers", 5, "--class", "tiny"), "there are some with 2, 3"),
+        (("show", "problems", "--workers", 2, "--class", "tiny", "--open"), "leave no entry at all"),
+        (("solve",), "or '*' for all of these"),
+        (("solve", "tiny-makespan", "--line", 2), "--line does not concern packaged problems; leave it out"),
         (("solve", "tiny-makespan", "--solver", "exat"), "did you mean 'exact'"),
         (("solve", "tiny-makespan", "--time-limit", 0), "time_limit is 0"),
         (("solve", "tiny-makespan", "--out", "no/such"), "cannot make the folder 'no/such'"),
@@ -175,20 +175,8 @@ def test_export_writes_the_problem(type_in, here):
 )
 def test_wrong_words_are_one_sentence(type_in, words, message):
     """Exit code 2 and one sentence that shows the way out."""
-    code, _, said = type_in("library", *words)
+    code, _, said = type_in(*words)
     assert code == 2
     assert said.startswith("error: ")
     assert message in said
     assert len(said.strip().splitlines()) == 1
-
-
-@pytest.mark.parametrize("verb", ["list", "show", "solve", "export"])
-def test_the_help_has_an_example_that_works(type_in, verb):
-    """The example of every verb runs when it is pasted."""
-    code = type_in("library", verb, "--help")[0]
-    assert code == 0
-    from lbopt.cli.library import app
-
-    (text,) = (c.callback.__doc__ for c in app.registered_commands if c.name == verb)
-    line = " ".join(re.search(r"Example: `lbopt (.*?)`", text, flags=re.DOTALL).group(1).split())
-    assert type_in(*line.split())[0] == 0

@@ -1,4 +1,4 @@
-"""`lbopt locality` as a terminal sees it."""
+"""`lbopt export`, `lbopt fit` and `lbopt show tables` of captures as a terminal sees it."""
 
 import re
 
@@ -10,12 +10,12 @@ SMALL = ("--requests", 40, "--layers", 3, "--experts", 12, "--per-token", 2)
 
 @pytest.fixture
 def capture(type_in, here):
-    assert type_in("locality", "draw", "task", *SMALL, "--gate", "--out", "capture.npz")[0] == 0
+    assert type_in("export", "task", *SMALL, "--gate", "--out", "capture.npz")[0] == 0
     return here / "capture.npz"
 
 
 def test_from_end_to_end(type_in, here, capture):
-    code, shown, _ = type_in("locality", "fit", "capture.npz", "--workers", 4, "--out", "table.npz")
+    code, shown, _ = type_in("fit", "capture.npz", "--workers", 4, "--out", "table.npz")
     assert code == 0
     for line in (
         r"calibration requests +40",
@@ -30,7 +30,7 @@ def test_from_end_to_end(type_in, here, capture):
         r"routing table: table\.npz",
     ):
         assert re.search(rf"^{line}$", shown, re.MULTILINE), line
-    code, shown, _ = type_in("locality", "show", "table.npz")
+    code, shown, _ = type_in("show", "tables", "table.npz")
     assert code == 0
     assert re.search(r"^transform +count-idf$", shown, re.MULTILINE)
     assert re.search(r"^workers +4$", shown, re.MULTILINE)
@@ -38,7 +38,7 @@ def test_from_end_to_end(type_in, here, capture):
 
 
 def test_a_seed_is_a_seed(type_in, here, capture):
-    again = ("locality", "draw", "task", *SMALL, "--gate", "--out")
+    again = ("export", "task", *SMALL, "--gate", "--out")
     assert type_in(*again, "same.npz")[0] == type_in(*again, "other.npz", "--seed", 1)[0] == 0
     files = [np.load(here / name)["counts"] for name in ("capture.npz", "same.npz", "other.npz")]
     assert np.array_equal(files[0], files[1]) and not np.array_equal(files[0], files[2])
@@ -54,38 +54,38 @@ def test_a_seed_is_a_seed(type_in, here, capture):
     ],
 )
 def test_options_of_a_fit(type_in, capture, words, line):
-    code, shown, _ = type_in("locality", "fit", "capture.npz", "-G", 4, "-o", "table.npz", *words)
+    code, shown, _ = type_in("fit", "capture.npz", "-G", 4, "-o", "table.npz", *words)
     assert code == 0
     assert re.search(rf"^{line}$", shown, re.MULTILINE)
 
 
-FIT = ("locality", "fit", "capture.npz", "-G", 4)
+FIT = ("fit", "capture.npz", "-G", 4)
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("locality", "draw", "tsk", "-o", "x.npz"), "unknown workload 'tsk': did you mean task?"),
+        (("export", "tsk", "-o", "x.npz"), "no entry 'tsk' in the library"),
         (
-            ("locality", "draw", "task", "-o", "no/x.npz"),
+            ("export", "task", "-o", "no/x.npz"),
             "capture of calibration requests 'no/x.npz' cannot be written",
         ),
-        (("locality", "draw", "task", "-o", "notes.txt"), "'notes.txt' exists and is no capture"),
-        (("locality", "draw", "task", "-o", ".", *SMALL), "'.' is a folder; give the name of a file"),
-        (("locality", "draw", "task", "-o", "x.npz", "--requests", 0), "requests is 0; expected a whole number"),
-        (("locality", "draw", "task", "-o", "x.npz", "--layers", 0), "num_layers is 0"),
-        (("locality", "draw", "task", "-o", "x.npz", *SMALL, "--seed", -1), "seed is -1; expected a whole number"),
-        (("locality", "draw", "task", "-o", 300 * "x", *SMALL), "cannot be written: File name too long"),
+        (("export", "task", "-o", "notes.txt"), "'notes.txt' exists and is no capture"),
+        (("export", "task", "-o", ".", *SMALL), "'.' is a folder; give the name of a file"),
+        (("export", "task", "-o", "x.npz", "--requests", 0), "requests is 0; expected a whole number"),
+        (("export", "task", "-o", "x.npz", "--layers", 0), "num_layers is 0"),
+        (("export", "task", "-o", "x.npz", *SMALL, "--seed", -1), "seed is -1; expected a whole number"),
+        (("export", "task", "-o", 300 * "x", *SMALL), "cannot be written: File name too long"),
         ((*FIT, "-o", "x.npz", "--seed", -1), "seed is -1; expected a whole number, 0 or more"),
-        (("locality", "fit", "nowhere.npz", "-G", 4, "-o", "x.npz"), "'nowhere.npz': No such file or directory"),
-        (("locality", "fit", "notes.txt", "-G", 4, "-o", "x.npz"), "'notes.txt' is no capture of calibration requests"),
+        (("fit", "nowhere.npz", "-G", 4, "-o", "x.npz"), "'nowhere.npz': No such file or directory"),
+        (("fit", "notes.txt", "-G", 4, "-o", "x.npz"), "'notes.txt' is no capture of calibration requests"),
         ((*FIT, "-o", "capture.npz"), "'capture.npz' exists and is no routing table of lbopt; give another name"),
         ((*FIT, "-o", "no/x.npz"), "'no' does not exist"),
         ((*FIT, "-o", "x.npz", "--transform", "count-idff"), "unknown transform 'count-idff': did you mean count-idf"),
         ((*FIT, "-o", "x.npz", "--pairs", 0), "number of pairs is 0"),
         ((*FIT, "-o", "x.npz", "--pairs", 1), "expected (P, 2) with two pairs or more"),
-        ((*FIT[:3], "-G", 41, "-o", "x.npz"), "40 calibration requests for 41 workers"),
-        (("locality", "show", "capture.npz"), "'capture.npz' is no routing table of lbopt; make one with"),
+        ((*FIT[:2], "-G", 41, "-o", "x.npz"), "40 calibration requests for 41 workers"),
+        (("show", "tables", "capture.npz"), "'capture.npz' is no routing table of lbopt; make one with"),
     ],
 )
 def test_wrong_words(type_in, here, capture, words, message):

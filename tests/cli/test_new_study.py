@@ -80,7 +80,7 @@ def test_it_has_a_command_a_folder_and_a_rerun(squares, type_in, here):
     account = json.loads((here / "out" / "run.json").read_text())
     assert account["configuration"] == {"sizes": [4, 5], "seed": 0}
     assert (account["version"], account["files"]) == (1, ["squares.csv"])
-    assert type_in("rerun", "out")[:2] == (0, "identical: every number but the times\n")
+    assert type_in("verify", "out")[:2] == (0, "identical: every number but the times\n")
 
 
 def test_its_options_have_defaults_and_help(squares):
@@ -96,7 +96,7 @@ def test_ctrl_c_keeps_what_is_done(squares, type_in, here):
     assert code == 130
     assert "36" in shown and "interrupted: tables and report cover" in said
     assert (here / "out" / "squares.csv").read_text().split() == ["square", "36"]
-    code, _, said = type_in("rerun", "out")
+    code, _, said = type_in("verify", "out")
     assert (code, "interrupted study" in said) == (2, True)
 
 

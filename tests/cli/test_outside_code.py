@@ -43,12 +43,12 @@ def test_rerun_refuses_code_unless_it_is_allowed(made, type_in, here):
     account = json.loads(made(SIMULATE).read_text())
     assert list(account["code"]) == ["mine.py"]
     assert len(account["code"]["mine.py"]) == 64
-    code, shown, said = type_in("rerun", "out")
+    code, shown, said = type_in("verify", "out")
     assert (code, shown) == (2, "")
     assert "policy file 'mine.py' is Python code that 'out/run.json' names, and it would be run" in said
     assert "read it, and add --allow-code (from Python: allow_code=True) if you trust it" in said
     assert not (here / "ran.txt").exists()
-    code, shown, said = type_in("rerun", "out", "--allow-code")
+    code, shown, said = type_in("verify", "out", "--allow-code")
     assert (code, shown) == (0, "identical: every number but the times\n"), said
     assert (here / "ran.txt").exists()
 
@@ -65,7 +65,7 @@ def test_a_changed_policy_file_is_named_and_not_run(made, type_in, here, change)
         account = json.loads(path.read_text())
         del account["code"]
         path.write_text(json.dumps(account))
-    code, shown, _ = type_in("rerun", "out", "--allow-code")
+    code, shown, _ = type_in("verify", "out", "--allow-code")
     if change == "not recorded":
         assert (code, shown) == (0, "identical: every number but the times\n")
         return
@@ -86,11 +86,11 @@ def test_cost_refuses_code_of_its_folder(made, type_in, here):
     assert code == 0, said
     (here / "ran.txt").unlink()
     assert "--allow-code" in json.loads((here / "price" / "run.json").read_text())["command"]
-    code, _, said = type_in("rerun", "price")
+    code, _, said = type_in("verify", "price")
     assert code == 2
     assert "is Python code that" in said
     assert not (here / "ran.txt").exists()
-    assert type_in("rerun", "price", "--allow-code")[0] == 0
+    assert type_in("verify", "price", "--allow-code")[0] == 0
     (here / "ran.txt").unlink()
     (here / "mine.py").write_text(POLICY + "# another\n")
     code, _, said = type_in(*price, "--allow-code")

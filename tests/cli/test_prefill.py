@@ -91,7 +91,7 @@ def test_the_laws_pass_through(prefill, here, rows_of):
         (("--rate", 3, "--load", 0.5), "rate 3 and load 0.5 are both given"),
         (("--rate", 0), "rate is 0.0; expected more than 0 requests a second"),
         (("--no-chunk",), "without a chunk there is no saturation to take a load of; give a rate"),
-        (("--no-chunk", "--chunk", 64, "--rate", 3), "a chunk of 64 tokens and --no-chunk are both given"),
+        (("--no-chunk", "--chunk", 64, "--rate", 3), "a chunk of 64 tokens and no_chunk are both given"),
         (("-p", "pooled", "-p", "pooled/pbaa"), "rule 'pooled/pbaa' is named twice"),
         (("-p", "staggered/pbaa:whole=yes", "-p", "staggered:timer=spacing/pbaa:whole=yes"), "is named twice"),
         (("--arrivals", "uniform"), "unknown arrivals 'uniform'"),

@@ -1,4 +1,4 @@
-"""`lbopt rerun` repeats every study from its folder, and names the first number that differs."""
+"""`lbopt verify` repeats every study from its folder, and names the first number that differs."""
 
 import csv
 import json
@@ -42,12 +42,12 @@ def test_every_study_can_be_run_again(type_in, here, monkeypatch, name):
 
     The folder with the changed number is compared with what the first repetition found: a third run finds no more.
     """
-    verb, found = import_module("lbopt.cli.rerun"), []
+    verb, found = import_module("lbopt.cli.verify"), []
     run_again = verb._run_again
     code, _, said = type_in(*SMALL[name].split())
     assert code in (0, 1), said
     monkeypatch.setattr(verb, "_run_again", lambda *given: found.append(run_again(*given)) or found[0])
-    code, shown, said = type_in("rerun", "out")
+    code, shown, said = type_in("verify", "out")
     assert (code, shown) == (0, "identical: every number but the times\n"), said
     study = find_study(name)
     monkeypatch.setattr(verb, "_run_again", lambda *given: found[0])
@@ -60,7 +60,7 @@ def test_every_study_can_be_run_again(type_in, here, monkeypatch, name):
     before, rows[1][column] = rows[1][column], "123456789"
     with table.open("w", newline="") as stream:
         csv.writer(stream).writerows(rows)
-    code, shown, _ = type_in("rerun", "out")
+    code, shown, _ = type_in("verify", "out")
     assert code == 1
     assert shown.startswith(f"differs: {table.name} row 1 (")
     assert f"{rows[0][column]}: 123456789 then, {before} now" in shown
@@ -71,6 +71,6 @@ def test_a_cost_folder_that_no_command_line_made_is_refused(type_in, here):
     type_in(*SMALL["cost"].split())
     path = here / "out" / "run.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"command": "python my_script.py"}))
-    code, shown, said = type_in("rerun", "out")
+    code, shown, said = type_in("verify", "out")
     assert (code, shown) == (2, "")
     assert "the loads are named by the command" in said

@@ -30,11 +30,11 @@ def test_an_old_folder_reruns_unchanged(type_in, here, command):
     with edition(2025):
         assert type_in(*command.split())[0] == 0
     account = as_written_then(here / "out")
-    code, shown, said = type_in("rerun", "out")
+    code, shown, said = type_in("verify", "out")
     assert (code, shown) == (0, "identical: every number but the times\n"), said
     rerun = read_cost_source(here / "out", "vllm").rerun
     assert rerun.routers["vllm"][0] == "vllm:version=2025"
     account["versions"]["rules"] = "2026"
     (here / "out" / "run.json").write_text(json.dumps(account))
-    code, shown, _ = type_in("rerun", "out")
+    code, shown, _ = type_in("verify", "out")
     assert (code, shown.startswith("differs: ")) == (1, True)

@@ -4,17 +4,21 @@ import pytest
 import typer
 
 from lbopt.cli import VERBS
+from lbopt.cli.from_config import as_verb
 from lbopt.cli.lazy import Verb
-from lbopt.cli.running import CollectOnly, Engine, StorePath
+from lbopt.cli.study_verb import EXECUTION
 from lbopt.runner import Task
 from lbopt.studies.running import run_stored
 
 
-def counting(engine: Engine = "serial", store: StorePath = None, collect_only: CollectOnly = False) -> None:
+def count_tasks(**given) -> None:
     tasks = [Task("runner.jobs:double", {"x": x}, None) for x in range(3)]
-    done = run_stored(tasks, store=store, engine=engine, collect_only=collect_only)
+    done = run_stored(tasks, **given)
     for line in (len(done.answers), *done.notes):
         typer.echo(line)
+
+
+counting = as_verb(count_tasks, "count", "Count.", (), EXECUTION)
 
 
 @pytest.fixture

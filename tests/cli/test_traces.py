@@ -1,4 +1,4 @@
-"""``lbopt traces``, called as the command line calls it."""
+"""``lbopt show traces``, called as the command line calls it."""
 
 import hashlib
 
@@ -6,7 +6,7 @@ import pytest
 from instances import texts
 from typer.testing import CliRunner
 
-from lbopt.cli.traces import app
+from lbopt.cli import app
 from lbopt.exceptions import InputError
 from lbopt.instances import CATALOGUE
 
@@ -19,7 +19,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def run(*arguments):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["show", "traces", *map(str, arguments)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -34,20 +34,15 @@ def fails(match, *arguments):
 
 
 def test_list(cache):
-    output = run("list")
+    output = run()
     for name in ("azure-like", "burstgpt-like", *CATALOGUE):
         assert name in output
     assert str(cache) in output
     assert "pinned" in output
 
 
-@pytest.mark.parametrize("command", ["list", "describe", "fetch"])
-def test_help_has_an_example(command):
-    assert f"Example: lbopt traces {command}" in run(command, "--help")
-
-
 def test_examples_of_the_help_work():
-    output = run("describe", "burstgpt-like")
+    output = run("burstgpt-like")
     assert "burstgpt-like (family, seed 0)" in output
     assert "10,000" in output
     assert "mean tokens in a busy slot" in output
@@ -57,34 +52,34 @@ def test_examples_of_the_help_work():
 def test_describe_reports_what_was_done_to_a_file(tmp_path):
     path = tmp_path / "b[red].csv"
     path.write_text(texts.BURSTGPT_OLD + "1,m,5,0,5,x\n2,m,6,1,7,x\n3,m,x,1,7,x\n")
-    fails("line 7: Request tokens is 'x'", "describe", path)
-    output = run("describe", path, "--skip-malformed")
+    fails("line 7: Request tokens is 'x'", path)
+    output = run(path, "--skip-malformed")
     lines = facts(output)
     assert "b[red] (burstgpt)" in lines
     assert "left out: malformed 1" in lines
     assert "left out: no output tokens 1" in lines
     assert "moved into time order 1" in lines
     assert "requests 4" in lines
-    assert "requests 2" in facts(run("describe", path, "--skip-malformed", "--count", 2))
+    assert "requests 2" in facts(run(path, "--skip-malformed", "--count", 2))
 
 
 def test_describe_user_columns(tmp_path):
     path = tmp_path / "u.csv"
     path.write_text(texts.USER_CSV)
     named = ("--prompt-column", "num_prefill_tokens", "--output-column", "num_decode_tokens")
-    assert "arrival times" in run("describe", path, *named)
-    assert "requests per second" in run("describe", path, *named, "--arrival-column", "arrived_at")
-    fails("must be given together", "describe", path, "--prompt-column", "num_prefill_tokens")
-    fails("header of no known trace", "describe", path)
-    fails("no trace format 'xml'", "describe", path, "--format", "xml")
+    assert "arrival times" in run(path, *named)
+    assert "requests per second" in run(path, *named, "--arrival-column", "arrived_at")
+    fails("needs both", path, "--prompt-column", "num_prefill_tokens")
+    fails("header of no known trace", path)
+    fails("no trace format 'xml'", path, "--format", "xml")
 
 
 def test_errors_propagate(tmp_path):
-    fails("No such file or directory", "describe", tmp_path / "none.csv")
-    fails("no file, family or public trace 'burstgpt'", "describe", "burstgpt")
-    fails("was not fetched yet", "describe", "azure-2023-conv")
-    fails("no public trace", "fetch", "nothing")
-    fails("is no web address", "fetch", "burstgpt-1", "--base-url", "nowhere")
+    fails("No such file or directory", tmp_path / "none.csv")
+    fails("no file, family or public trace 'burstgpt'", "burstgpt")
+    fails("was not fetched yet", "azure-2023-conv")
+    fails("no public trace", "nothing", "--fetch")
+    fails("is no web address", "burstgpt-1", "--fetch", "--set", "base_url=nowhere")
 
 
 def test_fetch_says_what_is_there(cache):
@@ -93,15 +88,15 @@ def test_fetch_says_what_is_there(cache):
     sha256 = hashlib.sha256(data).hexdigest()
     (cache / "BurstGPT_1.csv").write_bytes(data)
     (cache / "BurstGPT_1.csv.sha256").write_text(sha256)
-    output = run("fetch", "burstgpt-1")
+    output = run("burstgpt-1", "--fetch")
     assert f"already here: {cache / 'BurstGPT_1.csv'}" in output
     assert sha256 in output
     assert "not pinned" in output
     assert "licence: CC BY 4.0" in output
-    assert "burstgpt-1 (burstgpt)" in run("describe", "burstgpt-1")
+    assert "burstgpt-1 (burstgpt)" in run("burstgpt-1")
 
 
 def test_describe_real_trace(shared_dir):
-    output = run("describe", shared_dir / "data" / "azure_llm_2023_conv.csv")
+    output = run(shared_dir / "data" / "azure_llm_2023_conv.csv")
     assert "19,366" in output
     assert "1,226.5" in output

@@ -11,7 +11,7 @@ import sys
 import pytest
 from cli.terminal import ROOT, environment, lbopt
 
-VERBS = ("audit", "gap", "simulate", "solve", "verify", "rerun")
+VERBS = ("audit", "gap", "simulate", "solve", "verify")
 TINY = ("-n", 300, "-G", 3, "-B", 4)
 GAP = ("gap", *TINY, "--behaviour", "fcfs", "--states", 3, "-p", "fcfs", "-p", "random", "--time-limit", 20)
 PROBLEM = {"format": "lbopt-step-problem", "version": 1, "base": [10, 3, 5], "slots": [1, 2, 0], "work": [4, 7, 9, 2]}
@@ -24,13 +24,14 @@ def problem(here):
 
 
 def example_of(verb):
-    """The example in a verb's help, as one line."""
+    """The examples in a verb's help, as one line of a shell."""
     from lbopt.cli import VERBS
     from lbopt.cli.lazy import load
 
-    found = re.search(r"Example: `(.*?)`", load(verb, VERBS[verb].where).help, flags=re.DOTALL)
+    text = load(verb, VERBS[verb].where).help
+    found = re.findall(r"`(.*?)`", text[text.index("Example") :], flags=re.DOTALL)
     assert found, f"the help of {verb} has no example"
-    return " ".join(found.group(1).split())
+    return " && ".join(" ".join(line.split()) for line in found)
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -53,7 +54,7 @@ def test_the_example_of_every_verb_works_when_pasted(here, verb):
     (tools / "lbopt").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m lbopt "$@"\n')
     (tools / "lbopt").chmod(0o755)
     line = example_of(verb)
-    if verb == "rerun":
+    if verb == "verify":
         line = line.replace("--requests 2000 --states 10", "--requests 600 --states 2")
     done = subprocess.run(
         line,
@@ -118,7 +119,7 @@ def test_gap_scores_frozen_problems(type_in, here):
 def test_rerun_says_identical_or_what_differs(type_in, here):
     """Exit code 0 for an untouched folder; 1, with file, row and column, after one number was changed."""
     type_in(*GAP, "-o", "out")
-    code, shown, _ = type_in("rerun", "out")
+    code, shown, _ = type_in("verify", "out")
     assert (code, "identical" in shown) == (0, True)
     table = here / "out" / "long_runs.csv"
     with table.open(newline="") as stream:
@@ -126,7 +127,7 @@ def test_rerun_says_identical_or_what_differs(type_in, here):
     rows[1][rows[0].index("energy_joules")] = "1.5"
     with table.open("w", newline="") as stream:
         csv.writer(stream).writerows(rows)
-    code, shown, _ = type_in("rerun", "out")
+    code, shown, _ = type_in("verify", "out")
     assert code == 1
     assert "long_runs.csv row 1 (fcfs), energy_joules: 1.5 then" in shown
 
@@ -138,7 +139,7 @@ def test_rerun_of_an_own_file_that_changed(type_in, here):
     own = ("gap", "own.csv", "--prompt-column", "p", "--output-column", "o", *TINY[2:], "--states", 2, "-p", "fcfs")
     assert type_in(*own, "-o", "out")[0] == 0
     (here / "own.csv").write_text("p,o\n" + "".join(lines[::-1]))
-    done = lbopt("rerun", "out", cwd=here)  # a fresh process, as a user would
+    done = lbopt("verify", "out", cwd=here)  # a fresh process, as a user would
     assert done.returncode == 1
     assert "the requests of 'own.csv', digest: " in done.stdout
 

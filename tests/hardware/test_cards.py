@@ -35,7 +35,7 @@ MODELS = (
 WITHOUT_EMBEDDING = {"glm-4.5": 0.06, "gpt-oss-120b": 0.12, "qwen3-next-80b-a3b": 0.1}
 # Google publishes no power of a chip.
 UNKNOWN = {"tpu-v5p": {"idle_power", "peak_power"}, "tpu-v6e": {"idle_power", "peak_power"}}
-# What `lbopt hardware measure` alone can give: nobody publishes a kernel over no tokens.
+# What `lbopt measure` alone can give: nobody publishes a kernel over no tokens.
 ONLY_MEASURED = {"attention_call"}
 # Devices that compute in four bits; all others unpack such weights.
 FOUR_BITS = {"b200", "gb200", "mi355x"}

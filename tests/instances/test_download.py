@@ -140,7 +140,7 @@ def test_damaged_cache_is_fetched_again_but_never_read(tmp_path, server, pinned,
     server.serve(pinned, AZURE)
     found = fetch(pinned, base_url=server.url, cache=tmp_path)
     found.path.write_bytes(AZURE[:-10])
-    with pytest.raises(InputError, match="get it again: lbopt traces fetch azure-2023-conv"):
+    with pytest.raises(InputError, match="get it again: lbopt show traces azure-2023-conv --fetch"):
         fetched_path(pinned, cache=tmp_path)
     assert fetch(pinned, base_url=server.url, cache=tmp_path).downloaded
     assert found.path.read_bytes() == AZURE

@@ -34,7 +34,7 @@ def test_fetched(tmp_path, monkeypatch):
     import hashlib
 
     monkeypatch.setenv("LBOPT_CACHE", str(tmp_path))
-    with pytest.raises(InputError, match="was not fetched yet; get it with: lbopt traces fetch burstgpt-1"):
+    with pytest.raises(InputError, match="was not fetched yet; get it with: lbopt show traces burstgpt-1 --fetch"):
         open_trace("burstgpt-1")
     data = texts.BURSTGPT_NEW.encode()
     (tmp_path / "BurstGPT_1.csv").write_bytes(data)

@@ -130,7 +130,7 @@ def test_what_is_no_table(table_file, capture_file, tmp_path):
     np.savez(tmp_path / "plain.npz", a=np.ones(3))
     other.write_text("hello")
     for place in (capture_file, other, tmp_path / "plain.npz"):
-        with pytest.raises(InputError, match="is no routing table of lbopt; make one with `lbopt locality fit`"):
+        with pytest.raises(InputError, match="is no routing table of lbopt; make one with `lbopt fit`"):
             read_table(place)
         with pytest.raises(InputError, match="exists and is no routing table of lbopt; give another name"):
             write_table(TABLE, place)

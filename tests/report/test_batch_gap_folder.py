@@ -26,7 +26,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 def test_folder(tmp_path: Path) -> None:
     found = outcome()
-    write_study_folder("batches", found, tmp_path / "out", "lbopt gap --side prefill")
+    write_study_folder("batches", found, tmp_path / "out", "lbopt study batches")
     config, run = read_config(tmp_path / "out", "batches")
     assert config == found.config
     assert set(run["files"]) == FILES
@@ -37,14 +37,14 @@ def test_folder(tmp_path: Path) -> None:
     assert len(rows(tmp_path / "out" / "batches.csv")) == 12 * len(RULES) == len(batches_csv(found))
     lines = [json.loads(line) for line in (tmp_path / "out" / "batches.jsonl").read_text().splitlines()]
     assert [len(line["best_fill"]["unit"]) for line in lines] == [len(line["batch"]["length"]) for line in lines]
-    write_study_folder("batches", found, tmp_path / "again", "lbopt gap --side prefill")
+    write_study_folder("batches", found, tmp_path / "again", "lbopt study batches")
     assert folder_difference(find_study("batches"), tmp_path / "out", tmp_path / "again") is None
 
 
 @pytest.mark.parametrize("file", ["gap.csv", "batches.csv", "batches.jsonl"])
 def test_a_number_that_differs_is_named(tmp_path: Path, file: str) -> None:
     for name in ("old", "new"):
-        write_study_folder("batches", outcome(), tmp_path / name, "lbopt gap --side prefill")
+        write_study_folder("batches", outcome(), tmp_path / name, "lbopt study batches")
     path = tmp_path / "new" / file
     text = path.read_text()
     path.write_text(

@@ -70,7 +70,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def page() -> Page:
     found = Page()
-    found.feed(render_theory_page(everything(), HOW, "lbopt check --all"))
+    found.feed(render_theory_page(everything(), HOW, "lbopt check all"))
     return found
 
 
@@ -98,7 +98,7 @@ def test_every_claim_has_its_place(page: Page) -> None:
 
 
 def test_markdown_has_an_even_row_for_each_claim() -> None:
-    text = theory_markdown(everything(), HOW, "lbopt check --all")
+    text = theory_markdown(everything(), HOW, "lbopt check all")
     rows = text.split("\n\n")[-1].splitlines()
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7}
     assert [row.split("]")[0] for row in rows[2:]] == [f"| [{name}" for name in CLAIMS]

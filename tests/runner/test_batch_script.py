@@ -22,7 +22,7 @@ from lbopt.runner import Task
 from lbopt.studies.running import run_stored
 given = dict(zip(sys.argv[4::2], sys.argv[5::2], strict=True))
 if __name__ == "__main__":
-    assert sys.argv[1:4] == ["check", "--all", "--full"]
+    assert sys.argv[1:4] == ["check", "all", "--full"]
     tasks = [Task("runner.jobs:slow_logged", {"x": x, "log": "calls.txt"}, None) for x in range(40)]
     done = run_stored(tasks, store=Path(given["--store"]), engine=given["--engine"])
     print(*done.notes)

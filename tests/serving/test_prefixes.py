@@ -163,7 +163,7 @@ def test_a_record_tells_prefixes_and_no_words(tmp_path):
     ]
     assert all(len(found) == 1 for found in blocks), "600 tokens fill one block of 512"
     assert "prefix" not in (tmp_path / "out" / "requests.csv").read_text()
-    done = CliRunner().invoke(app, ["serve", "seal", str(tmp_path / "record"), "--out", str(tmp_path / "again")])
+    done = CliRunner().invoke(app, ["export", str(tmp_path / "record"), "--out", str(tmp_path / "again")])
     assert "trace.jsonl: 12 finished requests with their prefixes" in done.output
 
 

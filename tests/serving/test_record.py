@@ -263,10 +263,10 @@ def test_the_shadow_is_recorded_and_not_taken_for_the_router(tmp_path):
 
 
 def test_the_verb_seals(tmp_path):
-    """`lbopt serve seal` says what it found."""
+    """`lbopt export` says what it found."""
     from lbopt.cli import app
 
     served(tmp_path, count=5)
-    done = CliRunner().invoke(app, ["serve", "seal", str(tmp_path)])
+    done = CliRunner().invoke(app, ["export", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert "6 requests (1 cancelled, 5 finished)" in done.output

@@ -1,4 +1,4 @@
-"""`lbopt top`: numbers from the metrics of a real router, rates from two readings, and refusals in one sentence."""
+"""`lbopt show fleet`: a real router's numbers, rates from two readings, and refusals in one sentence."""
 
 from __future__ import annotations
 
@@ -35,14 +35,16 @@ def test_the_view_of_a_running_router():
             assert 0.3 < second.idle_share(first) < 0.5
             assert second.rate("output_tokens", first) > 20
             assert second.rate("output_tokens", None) is None
-            shown = await asyncio.to_thread(CliRunner().invoke, app, ["top", base, "--once", "--every", "0.1"])
+            shown = await asyncio.to_thread(
+                CliRunner().invoke, app, ["show", "fleet", base, "--once", "--every", "0.1"]
+            )
             assert shown.exit_code == 0, shown.output
             assert engines[0].url[7:] in shown.output
             assert "pool 1 waiting" in shown.output
             for task in tasks:
                 task.cancel()
             engine = engines[0].url
-            refused = await asyncio.to_thread(CliRunner().invoke, app, ["top", engine])
+            refused = await asyncio.to_thread(CliRunner().invoke, app, ["show", "fleet", engine])
             assert "no router of lbopt" in str(refused.exception)
 
     run(check())
@@ -51,7 +53,7 @@ def test_the_view_of_a_running_router():
 @pytest.mark.parametrize("words", [["http://127.0.0.1:1"], ["127.0.0.1"], ["http://x y"], ["--every", "0"]])
 def test_what_is_no_router_is_refused(words):
     """One sentence, no traceback."""
-    done = CliRunner().invoke(app, ["top", *words])
+    done = CliRunner().invoke(app, ["show", "fleet", *words])
     assert type(done.exception).__name__ == "InputError"
 
 

@@ -174,7 +174,7 @@ def test_a_wrong_option_is_one_sentence(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("detail", "capacity", "said"),
     [
-        (Detail(preempt="swap"), None, "needs a memory that can be full; name --kv-capacity"),
+        (Detail(preempt="swap"), None, "needs a memory that can be full; name kv_capacity"),
         (Detail(slow=((4, 2.0),)), None, "slow names worker 4; the fleet has workers 0 to 3"),
         (Detail(leave=((9, 2.0),)), None, "leave names worker 9"),
         (Detail(slots=((1, 99),)), None, "worker 1 is given 99 slots; expected 1 to 8"),
@@ -191,7 +191,7 @@ def test_runs_that_cannot_be_so_are_refused() -> None:
     setting = SimulationSetting(Fleet(4, 8, 64), detail=Detail(preempt="swap"))
     simulate(trace, make_policy("jsq"), setting)  # 64 tokens at its end
     with pytest.raises(
-        InputError, match=r"request 1 .* holds 64 tokens .* 3 blocks of 16; expected a --kv-capacity of at least 64"
+        InputError, match=r"request 1 .* holds 64 tokens .* 3 blocks of 16; expected a kv_capacity of at least 64"
     ):
         simulate(trace, make_policy("jsq"), SimulationSetting(Fleet(4, 8, 63), detail=Detail(preempt="swap")))
     closing = SimulationSetting(Fleet(4, 8), detail=Detail(leave=((1, 1.0),)))

@@ -42,7 +42,7 @@ def test_a_level_and_a_regime_of_ones_own() -> None:
 @pytest.mark.parametrize(
     ("specs", "options", "says"),
     [
-        ([], {}, "no claim was named; `lbopt check --list` shows them, and --all takes them all"),
+        ([], {}, "no claim was named; `lbopt show claims` shows them, and `all` takes them all"),
         (["lemma-8"], {"everything": True}, "all claims were asked for, and 'lemma-8' by name; give one or the other"),
         (["lemma-88"], {}, "unknown claim 'lemma-88': did you mean lemma-8"),
         (["lemma-8:q=1"], {}, "claim 'lemma-8' has no option 'q'; it takes p, s_max, pool, growth, steps"),

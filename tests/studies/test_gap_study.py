@@ -294,7 +294,7 @@ def test_seeds_of_a_file_in_order_are_refused(tmp_path):
     file = tmp_path / "own.csv"
     file.write_text("p,o\n" + "".join(f"{i % 7 + 1},{i % 3 + 1}\n" for i in range(50)))
     source = RequestSource(trace=str(file), draw="order", prompt_column="p", output_column="o")
-    with pytest.raises(InputError, match="--draw resample"):
+    with pytest.raises(InputError, match="draw=resample"):
         run_gap(small_config(requests=source, seeds=3, policies=("fcfs",)))
     assert source.draw_for(0).prompt.tolist()[:7] == [1, 2, 3, 4, 5, 6, 7]
     resampled = dataclasses.replace(source, draw="auto")

@@ -70,7 +70,7 @@ def test_failures_are_said_one_by_one(tmp_path):
     assert (list(done.answers.values()), list(done.failures)) == ([1], [task.key for task in tasks])
     assert len(done.notes) == 11
     assert done.notes[0].startswith('leaves(how="exit", seed=0) failed (raised): TypeError ')
-    assert done.notes[-1] == "3 more tasks failed; `lbopt study export` lists them"
+    assert done.notes[-1] == "3 more tasks failed; `lbopt export` lists them"
 
 
 def test_a_failure_without_an_exception(tmp_path):

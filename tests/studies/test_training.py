@@ -51,14 +51,14 @@ def test_nothing_is_kept_where_nobody_learns(file, specs):
 def test_no_share_is_no_share(file):
     """`--train-share 0` asks for all requests; who learns then has nothing, and is told so."""
     assert len(prepared(file, KNOWS, train_share=0.0)[0]) == 100
-    with pytest.raises(InputError, match=r"nothing is left of .*hundred.csv' to train a predictor on; give --train-sh"):
+    with pytest.raises(InputError, match=r"nothing is left of .*hundred.csv' to train a predictor on; give train_sh"):
         prepared(file, LEARNS, train_share=0.0)
 
 
 def test_requests_that_are_run_are_not_trained_on(file, tmp_path):
     (tmp_path / "folder").mkdir()
     again = tmp_path / "folder" / ".." / "hundred.csv"
-    with pytest.raises(InputError, match=r"would learn from the requests of .* that are run; give --train-share"):
+    with pytest.raises(InputError, match=r"would learn from the requests of .* that are run; give train_share"):
         scenario(file, train_on=str(again))
     with pytest.raises(InputError, match=r"cannot learn both from 'azure-like' and from the first 0.3 of"):
         scenario(file, train_on="azure-like", train_share=0.3)
@@ -94,7 +94,7 @@ def test_a_log_of_all_requests_is_not_replayed_over_a_part_of_them(file, tmp_pat
     log.write_text("worker,start_time\n" + "".join(f"{i % 8},{i}\n" for i in range(100)))
     replay = f"replay:{log}"
     with pytest.raises(
-        InputError, match=r"'replay:log.csv' is a log of all requests .* give other requests by --train"
+        InputError, match=r"'replay:log.csv' is a log of all requests .* give other requests by train"
     ):
         prepared(file, replay, LEARNS, train_share=share)
     run, training = prepared(file, replay, LEARNS, train_on="burstgpt-like")
@@ -117,7 +117,7 @@ def test_a_log_is_not_replayed_over_requests_drawn_anew(file, tmp_path, given, s
 def test_a_log_of_a_family_is_of_one_seed(tmp_path):
     log = tmp_path / "log.csv"
     log.write_text("worker,start_step\n0,0\n")
-    with pytest.raises(InputError, match="is a log of the requests of one seed of 'burstgpt-like'; use --seeds 1"):
+    with pytest.raises(InputError, match="is a log of the requests of one seed of 'burstgpt-like'; use seeds=1"):
         run_gap(small_config(policies=(f"replay:{log}",), seeds=2))
 
 

@@ -119,7 +119,7 @@ def test_what_covers_what() -> None:
 
 
 def test_the_ledger_says_how() -> None:
-    """`lbopt check --list` names a theorem of each claim that Coq has checked."""
+    """`lbopt show claims` names a theorem of each claim that Coq has checked."""
     table = ledger_table()
     shown = {row[0]: row[-1] for row in table.rows}
     assert table.headers[-1] == "proof"

@@ -105,7 +105,7 @@ def _with_certificate(known: Known, problem: StepProblem, result: Result, by: st
         return Known(_proved(known.record, result.bound, "search", by, note=reason))
     text = certificate.to_json()
     keep = len(text) <= LARGEST_CERTIFICATE
-    note = "" if keep else f"{len(text):,} characters; `lbopt library solve NAME --out FOLDER` writes it again"
+    note = "" if keep else f"{len(text):,} characters; `lbopt solve NAME --out FOLDER` writes it again"
     record = _proved(known.record, certificate.bound, "certificate", by, note=note)
     record = replace(record, certificate="kept" if keep else "left out", certificate_digest=certificate.digest)
     return Known(record, certificate.to_dict() if keep else None)

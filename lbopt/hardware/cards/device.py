@@ -1,7 +1,7 @@
 """A device card: the constants of one accelerator, each with its ends and its source, read from a TOML file.
 
 A card does not need every constant; what a law or a price needs and the card lacks is asked for by name. `origin` is
-"measurement" for a card that `lbopt hardware measure` wrote on the machine itself, and "documents" for every other.
+"measurement" for a card that `lbopt measure` wrote on the machine itself, and "documents" for every other.
 """
 
 from __future__ import annotations

@@ -99,9 +99,9 @@ def _home(name: str) -> Archive:
         if name in _archive(kind).names:
             return _archive(kind)
     if name in run_names():
-        raise InputError(f"{name!r} is a whole run and no step problem; `lbopt library show {name}` shows it")
+        raise InputError(f"{name!r} is a whole run and no step problem; `lbopt show problems {name}` shows it")
     known = names()
-    near = did_you_mean(name, known) or f"; `lbopt library list` shows its {len(known)} names"
+    near = did_you_mean(name, known) or f"; `lbopt show problems` shows its {len(known)} names"
     raise InputError(f"no entry {name!r} in the library{near}")
 
 

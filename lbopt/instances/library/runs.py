@@ -108,7 +108,7 @@ def run_names() -> list[str]:
 def load_run(name: str) -> StoredRun:
     """Return the stored run of that name; the message of an unknown one has the nearest."""
     if name not in _stored():
-        near = did_you_mean(name, run_names()) or "; `lbopt library list --class run` shows all"
+        near = did_you_mean(name, run_names()) or "; `lbopt show problems --class run` shows all"
         raise InputError(f"no run {name!r} in the library{near}")
     return _stored()[name]
 

@@ -104,7 +104,7 @@ class Clock:
         scale = 1 if self.unit == "date-time" else _NANOSECONDS[self.unit]
         there = ~np.isnan(self.raw)
         if there.any() and np.abs(self.raw[there]).max() > _FARTHEST / scale:
-            raise InputError(f"column {self.name!r} in {self.unit} lies beyond any calendar; name the unit with --unit")
+            raise InputError(f"column {self.name!r} in {self.unit} lies beyond any calendar; name the unit with unit=")
         times = np.full(self.raw.size, BAD, dtype=np.int64)
         if self.exact is not None:
             times[there] = self.exact[there] * scale

@@ -109,7 +109,7 @@ def _end(chooser: Chooser) -> tuple[str, Choice | None]:
 #: Seconds a token may take in the median; what lies outside was read in the wrong unit.
 PLAUSIBLE = (0.2e-3, 5.0)
 
-_UNIT_WAY_OUT = "name the unit, --unit s, ms, us or ns"
+_UNIT_WAY_OUT = "name the unit, unit=s, ms, us or ns"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -164,7 +164,7 @@ def settle_units(clocks: dict[str, Clock], plan: Plan, steps: NDArray[np.float64
             unit = named
         else:
             unit = _by_load(clocks, plan, steps, workers)
-            notes.append(f"column '{left[0].name}' was taken to be in {unit}; --unit says otherwise")
+            notes.append(f"column '{left[0].name}' was taken to be in {unit}; unit says otherwise")
         for clock in left:
             clock.unit, clock.said = unit, "content"
     return notes
@@ -212,7 +212,7 @@ def _fits(part: NDArray[np.float64], whole: NDArray[np.float64]) -> bool:
 def _by_pace(raw: float) -> str:
     """Return the unit in which a token takes a plausible time."""
     if np.isnan(raw):
-        raise InputError("no request of the log finished; the unit of its times is not known: name it, --unit s")
+        raise InputError("no request of the log finished; the unit of its times is not known: name it, unit=s")
     return "s" if raw < 1 else "ms" if raw < 1e3 else "us" if raw < 1e6 else "ns"
 
 

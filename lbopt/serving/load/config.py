@@ -116,7 +116,7 @@ class LoadConfig(Configuration):
             raise InputError("nowhere to send requests; give a URL such as http://127.0.0.1:8000")
         _ = self.origins
         if (self.prompt_column is None) != (self.output_column is None):
-            raise InputError("a CSV file with columns of your own needs both --prompt-column and --output-column")
+            raise InputError("a CSV file with columns of your own needs both prompt_column and output_column")
         duration("warm-up", self.warm_up)
         if self.limit <= 0:
             raise InputError(f"timeout is {self.timeout}; expected more than 0 seconds")

@@ -1,7 +1,7 @@
 """Seals a record: reads its rows, joins decisions with outcomes, and writes them in the forms of lbopt.
 
 `requests.csv` has one row a request, as `lbopt audit` wants it; `steps.jsonl` one step problem a line with what the
-router then did, for `lbopt gap --problems`; `sealed.json` counts. A request that was placed and whose ending is not in
+router then did, for `lbopt gap`; `sealed.json` counts. A request that was placed and whose ending is not in
 the record, because the router was killed or runs on, is *censored*: its row says "running" and no finish.
 
 A record may be cut by a kill, and may come from anywhere. What is no row of a router is left out and counted, whatever

@@ -12,13 +12,11 @@ from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
-from lbopt.spec import unknown
+from lbopt.spec import unknown, value_of
 from lbopt.studies.configuration import Configuration, Option, require_kinds
 
 #: Options that come from the environment alone, and that nothing shows.
 KEYS = ("api_key", "admin_token", "route_token")
-
-_TRUTH = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,17 +172,5 @@ def options_from(table: Mapping[str, Any], settings: Sequence[str], given: Mappi
             raise unknown("option of --set", name, defaults)
         if not equals:
             raise InputError(f"--set {shown(text)} has no value; expected NAME=VALUE")
-        values[name] = _read(name, str if defaults[name] is None else type(defaults[name]), value)
+        values[name] = value_of(f"--set {name}", value, str if defaults[name] is None else type(defaults[name]))
     return RouterOptions(**values | {name: value for name, value in given.items() if value is not None})
-
-
-def _read(name: str, kind: type, text: str) -> Any:
-    """Return the value that a text says."""
-    if kind is bool:
-        if text.lower() not in _TRUTH:
-            raise InputError(f"--set {name}={shown(text)}; expected yes or no")
-        return _TRUTH[text.lower()]
-    try:
-        return kind(text)
-    except ValueError:
-        raise InputError(f"--set {name}={shown(text)}; expected a number") from None

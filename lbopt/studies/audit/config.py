@@ -57,6 +57,7 @@ class AuditConfig(Configuration):
             "Column of a quantity, e.g. `worker=pod`; may be given again.",
             names=("--column",),
             key="column",
+            first=True,
             each=_understood,
             empty=True,
         ),
@@ -79,17 +80,20 @@ class AuditConfig(Configuration):
         float | None,
         Option(
             "Price of a GPU for an hour.",
+            first=True,
             low=0,
             high=sys.float_info.max,
             expected="the price of a GPU for an hour, zero or more",
         ),
     ] = None
-    gpus: Annotated[int | None, Option("GPUs of the fleet.", shown="one a worker", low=1)] = None
+    gpus: Annotated[int | None, Option("GPUs of the fleet.", first=True, shown="one a worker", low=1)] = None
     currency: Annotated[str, Option("What the price is in.")] = "USD"
     accept_misfit: Annotated[
         bool, Option("Recommend although the fitted law misses the log's own times by more than 5 %.")
     ] = False
-    states: Annotated[int, Option("Decisions of the log to compare with the best one; 0 for none.", low=0)] = 50
+    states: Annotated[
+        int, Option("Decisions of the log to compare with the best one; 0 for none.", first=True, low=0)
+    ] = 50
     time_limit: Annotated[
         float, Option("Seconds for each of them.", low=0, high=math.inf, open=True, expected="seconds above zero")
     ] = 1.0

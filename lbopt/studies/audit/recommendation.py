@@ -158,13 +158,13 @@ def _withheld(
         if law.per_token_interval[1] < 0:
             return (
                 "in this log steps get shorter when the heaviest worker holds more tokens, as they seem to where rows "
-                "are missing. Complete the log, or add --accept-misfit."
+                "are missing. Complete the log, or add accept_misfit=yes."
             )
         if happened.lifetimes < LEAST_LIFETIMES:
             return (
                 f"the log lasts only {happened.lifetimes:.1f} times as long as its requests do (95 % quantile); "
                 "requests that began before it, and are not in it, would weigh too much. Take a log at least "
-                f"{LEAST_LIFETIMES} times as long, or add --accept-misfit."
+                f"{LEAST_LIFETIMES} times as long, or add accept_misfit=yes."
             )
         if happened.misfit.follows_something_unseen:
             return _unseen(happened)
@@ -205,7 +205,7 @@ def _misfit(happened: Happened) -> str:
         f"the fitted law misses the log's own time per token by {_percent(off.mean)} in the mean and "
         f"{_percent(off.p95)} at the 95 % quantile (by window of time: {windows}), so what it says of other rules "
         "cannot be relied on. Look for what the log does not show (prefill between steps, slow workers, other "
-        "tenants), or add --accept-misfit."
+        "tenants), or add accept_misfit=yes."
     )
 
 
@@ -215,7 +215,7 @@ def _unseen(happened: Happened) -> str:
         f"the times follow something that the log does not show. The fitted law is off by {off.drift:.1%} over "
         f"stretches of steps, and stretches beside each other are off alike (correlation {off.drift_likeness:.2f} over "
         f"{off.drift_stretches} of them), as they are when rows are missing, other requests share the workers, or "
-        "prefill runs between steps. Complete the log, or add --accept-misfit."
+        "prefill runs between steps. Complete the log, or add accept_misfit=yes."
     )
 
 

@@ -83,10 +83,19 @@ def run_batches(config: BatchesConfig, progress: Progress | None = None) -> Batc
     return outcome
 
 
+HELP = """Sample batches of prompts, solve each to optimality, and measure how far every allocation stays behind.
+
+Writes batches.csv, gap.csv, batches.jsonl, a picture and run.json.
+
+Example: `lbopt study batches burstgpt-like --requests 2000 --states 20 --out demo-batches`
+"""
+
 STUDY = Study(
     name="batches",
     named="lbopt-batch-gap",
     config=BatchesConfig,
+    help=HELP,
+    folder="lbopt-batch-gap",
     run=run_batches,
     account=("trace", "interrupted", "notes", "seconds"),
 )

@@ -100,7 +100,7 @@ class CheckConfig:
         if everything and specs:
             raise InputError(f"all claims were asked for, and '{specs[0]}' by name; give one or the other")
         if not (everything or specs):
-            raise InputError("no claim was named; `lbopt check --list` shows them, and --all takes them all")
+            raise InputError("no claim was named; `lbopt show claims` shows them, and `all` takes them all")
         chosen: dict[str, Chosen] = {}
         for spec in dict.fromkeys(CLAIMS if everything else specs):
             one = Chosen.of(spec, level)

@@ -67,7 +67,7 @@ class AuditedLaw:
         if not low <= workers <= high:
             raise InputError(
                 f"the audit's law was found on {self.workers} workers, and {workers} were asked for; ask for {low} to "
-                f"{high}, or leave --step-time out"
+                f"{high}, or leave step_time out"
             )
 
 

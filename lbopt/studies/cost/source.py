@@ -80,18 +80,10 @@ class CostSource:
     step_time: str | None = None
 
 
-def of_numbers(
-    loads: str | None, mean_load: float | None, imbalance: float | None, workers: int | None, running: float | None
-) -> CostSource:
-    """Return the point that plain numbers give: the loads of one step, or a mean load and a mean imbalance.
-
-    Parameters
-    ----------
-    loads
-        Loads of one step, tokens, separated by commas; None takes the means.
-    mean_load, imbalance
-        Mean load of a worker and mean imbalance of the fleet, tokens.
-    """
+def of_numbers(asked: LoadsAsked) -> CostSource:
+    """Return the point that plain numbers give: the loads of one step, or a mean load and a mean imbalance."""
+    loads, running = asked.loads, asked.running
+    mean_load, imbalance, workers = asked.mean_load, asked.imbalance, asked.workers
     means = {"--mean-load": mean_load, "--imbalance": imbalance, "--workers": workers}
     if loads is None and mean_load is None:
         raise InputError(

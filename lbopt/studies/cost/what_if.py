@@ -69,7 +69,7 @@ def parse_change(text: str, rerun: Rerun | None) -> tuple[str, list[int]]:
         if logs:
             raise InputError(
                 f"what-if '{text}': '{logs[0]}' is a log of what was done on {rerun.scenario.num_workers} workers with "
-                f"{rerun.scenario.slots_per_worker} slots and says nothing of another fleet; leave --what-if out"
+                f"{rerun.scenario.slots_per_worker} slots and says nothing of another fleet; leave what_if out"
             )
         for value in values:
             changed(rerun.scenario, name, value)

@@ -111,7 +111,7 @@ def _not_judged(policies: Sequence[Policy]) -> list[str]:
 def _trained_elsewhere(training: Trace, problems: str) -> str:
     return (
         f"predictors learned from {len(training)} requests of '{training.name}'; where the problems in "
-        f"'{problems}' come from others, name those as the trace or by --train-on"
+        f"'{problems}' come from others, name those as the trace or by train_on"
     )
 
 
@@ -168,9 +168,18 @@ def _describe(requests: Trace) -> dict[str, Any]:
     }
 
 
+HELP = """Sample decode steps, solve each to optimality, and measure how far every policy stays behind.
+
+Writes gap.csv, long_runs.csv, differences.csv, steps.jsonl, pictures, report.html and run.json.
+
+Example: `lbopt gap burstgpt-like --requests 3000 --states 20 --out demo-gap`
+"""
+
 STUDY = Study(
     name="gap",
     config=GapConfig,
+    help=HELP,
+    folder="lbopt-gap",
     run=run_gap,
     account=("trace", "interrupted", "notes", "seconds"),
     has_results=always,

@@ -56,7 +56,12 @@ class LocalityConfig(Grid):
     workloads: Annotated[
         tuple[str, ...],
         Option(
-            "**task** or **language**; may be given again.", key="workload", shown="both", among=WORKLOADS, kept="once"
+            "**task** or **language**; may be given again.",
+            key="workload",
+            first=True,
+            shown="both",
+            among=WORKLOADS,
+            kept="once",
         ),
     ] = WORKLOADS
     rates: Annotated[
@@ -84,7 +89,9 @@ class LocalityConfig(Grid):
         int, Option("Prompts that requests repeat, and as many others that tables are fitted to.", low=FEWEST_PROMPTS)
     ] = 1000
     layers: Annotated[int, Option("Layers of the model that are drawn.", low=1)] = 6
-    seeds: Annotated[int, Option("Worlds, each with its own gates and requests; intervals need two.", low=1)] = 20
+    seeds: Annotated[
+        int, Option("Worlds, each with its own gates and requests; intervals need two.", first=True, low=1)
+    ] = 20
     seed: Annotated[int, Option("First seed.", first=True, low=0)] = 0
     laws: Annotated[
         tuple[str, ...],
@@ -219,9 +226,9 @@ tables.
 
 With --out, writes claims.csv, runs.csv, signatures.csv, laws.csv, pictures (png, svg) and run.json.
 Takes about 11 s a world and workload: 4 minutes in full with `--engine joblib:jobs=2`, and half a minute with
-`--seeds 2 --rates 60 --seconds 60`; `constants` takes about 14 s more a world and workload.
+`--seeds 2 --set rates=60 --set seconds=60`; `constants` takes about 14 s more a world and workload.
 
-Example: `lbopt study locality band clusters --seeds 2 --rates 60 --seconds 60 --out my-locality`
+Example: `lbopt study locality band clusters --seeds 2 --set rates=60 --set seconds=60 --out my-locality`
 """
 
 STUDY = Study(

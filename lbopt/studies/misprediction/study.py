@@ -200,7 +200,7 @@ def _training(config: MispredictionConfig, seed: int) -> tuple[Trace, Trace]:
         own = source.training_for(seed, num_seeds=config.seeds)
     except InputError as error:
         raise InputError(
-            f"predictors have nothing to learn from ({error}); take a larger file, or name other requests by --train-on"
+            f"predictors have nothing to learn from ({error}); take a larger file, or name other requests by train_on"
         ) from None
     return own, elsewhere.training_for(seed)
 

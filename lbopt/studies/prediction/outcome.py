@@ -36,6 +36,7 @@ class PredictionConfig(Configuration):
         Option(
             "Predictor to judge, e.g. `memorised:bins=20`; may be given again.",
             key="predictor",
+            first=True,
             each=check_predictor,
             kept="once",
         ),

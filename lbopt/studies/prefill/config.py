@@ -104,7 +104,7 @@ class Instances:
     def setting(self) -> PrefillSetting:
         """The setting that they make."""
         if self.no_chunk and self.chunk is not None:
-            raise InputError(f"a chunk of {self.chunk} tokens and --no-chunk are both given; expected one of them")
+            raise InputError(f"a chunk of {self.chunk} tokens and no_chunk are both given; expected one of them")
         chunk = DEFAULT_CHUNK if self.chunk is None else self.chunk
         return PrefillSetting(
             self.instances,

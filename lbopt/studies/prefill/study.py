@@ -116,6 +116,23 @@ def _facts(outcome: PrefillOutcome) -> dict[str, Any]:
     return {"prompts": len(outcome.traffic), "requests_per_second": rate}
 
 
+HELP = """Send prompts to prefill instances by several rules, and compare times to first token.
+
+Policies: random, round-robin, jsq[:by=tokens], pooled, staggered[:window=, interval=, timer=, target=, idle_bypass=],
+anticipating[:margin=, spacing=, error=]. Allocations to units: round-robin, least-loaded, longest-first,
+backfill[:split=], pbaa[:whole=, n_limit=].
+
+With --out, writes rules.csv, requests.csv, passes.csv and run.json.
+
+Example: `lbopt prefill azure-like --load 0.8 -p round-robin -p staggered:window=50/pbaa`
+"""
+
 STUDY = Study(
-    name="prefill", config=PrefillConfig, run=run_prefill, facts=_facts, account=("interrupted", "notes"), timings=()
+    name="prefill",
+    config=PrefillConfig,
+    help=HELP,
+    run=run_prefill,
+    facts=_facts,
+    account=("interrupted", "notes"),
+    timings=(),
 )

@@ -119,6 +119,7 @@ class StaggeredConfig(Configuration):
         Option(
             "**short-3k**, **short-5k** or **long-16k**; may be given again.",
             key="place",
+            first=True,
             shown="all",
             among=tuple(PLACES),
             empty=True,
@@ -137,7 +138,7 @@ class StaggeredConfig(Configuration):
             later="left out",
         ),
     ] = "printed"
-    seeds: Annotated[int, Option("Draws of prompts, gaps and phases; intervals need two.", low=1)] = 10
+    seeds: Annotated[int, Option("Draws of prompts, gaps and phases; intervals need two.", first=True, low=1)] = 10
     seed: Annotated[int, Option("First seed.", first=True, low=0)] = 0
 
     def check(self) -> None:
@@ -230,9 +231,9 @@ HELP = """Compare what SBS printed of staggered prefill with simulated instances
 
 With --out, writes claims.csv, a CSV an item, pictures (png, svg) and run.json. Takes about 7 minutes
 a seed on one core: 40 minutes in full with `--engine joblib:jobs=2`, and half a minute with
-`law load fleet limit split --seeds 2 --requests 1000 --waits 20000`.
+`law load fleet limit split --seeds 2 --set requests=1000 --set waits=20000`.
 
-Example: `lbopt study staggered load limit --place short-3k --seeds 3 --requests 2000 --out my-staggered`
+Example: `lbopt study staggered load limit --place short-3k --seeds 3 --set requests=2000 --out my-staggered`
 """
 
 STUDY = Study(

@@ -139,7 +139,7 @@ def test_a_typo_gets_the_nearest_name(call):
     """An unknown name is one sentence with the nearest one."""
     with pytest.raises(InputError, match="did you mean 'tiny-makespan'"):
         call("tiny-makespam")
-    with pytest.raises(InputError, match="lbopt library list"):
+    with pytest.raises(InputError, match="lbopt show problems"):
         call("qqqqqqqq")
 
 

@@ -43,8 +43,12 @@ class ReproductionConfig(Configuration):
             empty=True,
         ),
     ] = ()
-    burstgpt: Annotated[str | None, Option("BurstGPT trace.", shown="the family burstgpt-like in its place")] = None
-    azure: Annotated[str | None, Option("Azure conversation trace.", shown="the family azure-like in its place")] = None
+    burstgpt: Annotated[
+        str | None, Option("BurstGPT trace.", first=True, shown="the family burstgpt-like in its place")
+    ] = None
+    azure: Annotated[
+        str | None, Option("Azure conversation trace.", first=True, shown="the family azure-like in its place")
+    ] = None
     logs: Annotated[str | None, Option("Folder of the decision logs of BF-IO's authors, for its rows of energy.")] = (
         None
     )
@@ -58,7 +62,7 @@ class ReproductionConfig(Configuration):
             expected=f"at least {FEWEST_REQUESTS}, fewer fill no fleet",
         ),
     ] = None
-    seeds: Annotated[int, Option("Number of seeds; intervals need two.", low=1, high=1000)] = 10
+    seeds: Annotated[int, Option("Number of seeds; intervals need two.", first=True, low=1, high=1000)] = 10
     seed: Annotated[int, Option("First seed.", first=True, low=0)] = 0
 
     def check(self) -> None:

@@ -1,36 +1,27 @@
-"""`lbopt top`: the fleet of a running router in the terminal."""
+"""`lbopt show fleet`: the fleet of a running router in the terminal."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from lbopt.exceptions import InputError
 
 if TYPE_CHECKING:
+    from lbopt.cli.show import Shown
     from lbopt.serving.scrape import FleetView
 
 _BAR = 40
 _LARGEST = 2**23
 
 
-def top(
-    url: Annotated[str, typer.Argument(help="Address of the router.")] = "http://127.0.0.1:8000",
-    every: Annotated[float, typer.Option(help="Seconds between two readings.")] = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="Read twice, print, and leave.")] = False,
-) -> None:
-    """Show tokens of every worker, imbalance, pool and rates of a router that `lbopt serve` runs.
-
-    Example: `lbopt top http://127.0.0.1:8000`
-    """
+def show_fleet(url: str | None, asked: Shown) -> None:
+    """Show tokens of every worker, imbalance, pool and rates of a router that `lbopt serve` runs."""
+    url, every = url or "http://127.0.0.1:8000", asked.every
     from lbopt.cli.console import out
 
-    if not 0.1 <= every <= 3600:
-        raise InputError(f"--every is {every:g}; expected 0.1 to 3600 seconds")
     before = _read(url)
-    if once:
+    if asked.once:
         time.sleep(every)
         out.print(_picture(_read(url), before))
         return

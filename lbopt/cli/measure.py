@@ -1,83 +1,82 @@
-"""`lbopt hardware measure`: attention, products and power of this machine, against a forecast, and a card of it."""
+"""`lbopt measure`: attention, products and power of this machine, against a forecast, and a card of it."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lbopt.cli import options
+from lbopt.cli.from_config import as_verb
+from lbopt.cli.study_verb import OUT
 from lbopt.exceptions import InputError
 from lbopt.files import called, check_name, read_toml
+from lbopt.studies.configuration import Configuration, Option, from_words
 
 if TYPE_CHECKING:
     from lbopt.hardware.measure.forecast import Forecast
 
 
-def measure(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked(Configuration):
     backend: Annotated[
-        str, typer.Option(help="**torch** (accelerators), **numpy** (this processor), or **auto**: torch if installed.")
-    ] = "auto",
+        str,
+        Option("**torch** (accelerators), **numpy** (this processor), or **auto**: torch if installed.", first=True),
+    ] = "auto"
     device: Annotated[
-        str | None, typer.Option(help="cuda, cuda:1, npu, xpu, mps or cpu [default: the first there is].")
-    ] = None,
+        str | None, Option("cuda, cuda:1, npu, xpu, mps or cpu.", first=True, shown="the first there is")
+    ] = None
     dtype: Annotated[
         str | None,
-        typer.Option(help="bfloat16, float16 or float32 [default: bfloat16 on accelerators, float32 on processors]."),
-    ] = None,
+        Option("bfloat16, float16 or float32.", shown="bfloat16 on accelerators, float32 on processors"),
+    ] = None
     attention: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--attention",
-            help="deepseek-v3, qwen3-30b-a3b or llama-3-70b; may be given again [default: the first two].",
-        ),
-    ] = None,
-    batch: Annotated[
-        list[int] | None, typer.Option("--batch", "-b", help="Requests of a call; may be given again [default: 1 8].")
-    ] = None,
-    least: Annotated[
-        int | None, typer.Option(help="Least resident tokens of a call [default: 1024; accelerators 16384].")
-    ] = None,
-    most: Annotated[
-        int | None, typer.Option(help="Most resident tokens of a call [default: 65536; accelerators 2097152].")
-    ] = None,
-    points: Annotated[int, typer.Option(help="Sizes between them, in geometric steps.")] = 9,
-    workers: Annotated[int, typer.Option("--workers", "-G", help="Workers of the emulated barrier.")] = 8,
-    budget: Annotated[float, typer.Option(help="Seconds for everything.")] = 60.0,
-    target: Annotated[float, typer.Option(help="Relative half-width of a median at which repeating stops.")] = 0.02,
-    read: Annotated[bool, typer.Option("--read/--no-read", help="Time a plain read of memory.")] = True,
-    barrier: Annotated[bool, typer.Option("--barrier/--no-barrier", help="Emulate a barrier of workers.")] = True,
+        tuple[str, ...],
+        Option("deepseek-v3, qwen3-30b-a3b or llama-3-70b; may be given again.", shown="the first two", empty=True),
+    ] = ()
+    batches: Annotated[
+        tuple[int, ...], Option("Requests of a call; may be given again.", names=("--batch", "-b"), key="batch")
+    ] = (1, 8)
+    least: Annotated[int | None, Option("Least resident tokens of a call.", shown="1024; accelerators 16384")] = None
+    most: Annotated[int | None, Option("Most resident tokens of a call.", shown="65536; accelerators 2097152")] = None
+    points: Annotated[int, Option("Sizes between them, in geometric steps.")] = 9
+    workers: Annotated[int, Option("Workers of the emulated barrier.", names=("--workers", "-G"))] = 8
+    budget: Annotated[float, Option("Seconds for everything.", first=True)] = 60.0
+    target: Annotated[float, Option("Relative half-width of a median at which repeating stops.")] = 0.02
+    read: Annotated[bool, Option("Time a plain read of memory.", names=("--read/--no-read",))] = True
+    barrier: Annotated[bool, Option("Emulate a barrier of workers.", names=("--barrier/--no-barrier",))] = True
     products: Annotated[
         bool | None,
-        typer.Option("--products/--no-products", help="Time the products of a layer [default: on accelerators]."),
-    ] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", help="Whose layer; may be given again [default: qwen3-30b-a3b and llama-3-70b]."),
-    ] = None,
+        Option("Time the products of a layer.", names=("--products/--no-products",), shown="on accelerators"),
+    ] = None
+    layers: Annotated[
+        tuple[str, ...],
+        Option("Whose layer; may be given again.", key="model", shown="qwen3-30b-a3b, llama-3-70b", empty=True),
+    ] = ()
     power: Annotated[
-        bool, typer.Option("--power/--no-power", help="Measure power, where the device counts its energy.")
-    ] = True,
-    power_seconds: Annotated[float, typer.Option(help="Length of a window of power, seconds.")] = 2.5,
+        bool, Option("Measure power, where the device counts its energy.", names=("--power/--no-power",))
+    ] = True
+    power_seconds: Annotated[float, Option("Length of a window of power, seconds.")] = 2.5
     against: Annotated[
-        str | None, typer.Option(help="Device card to forecast this device by, before it is measured.")
-    ] = None,
+        str | None, Option("Device card to forecast this device by, before it is measured.", first=True)
+    ] = None
     forecast_only: Annotated[
-        bool, typer.Option("--forecast-only", help="Print the forecast of --against and measure nothing.")
-    ] = False,
-    seed: options.Seed = 0,
-    name: Annotated[str | None, typer.Option(help="Name of the card [default: from the device's].")] = None,
-    card: Annotated[str | None, typer.Option(help="File for the card [default: NAME.toml, or in the folder].")] = None,
-    out: options.Out = None,
-) -> None:
+        bool, Option("Print the forecast of --against and measure nothing.", names=("--forecast-only",))
+    ] = False
+    seed: Annotated[int, Option("First seed.")] = 0
+    name: Annotated[str | None, Option("Name of the card.", first=True, shown="from the device's")] = None
+    card: Annotated[str | None, Option("File for the card.", first=True, shown="NAME.toml, or in the folder")] = None
+
+
+def _measure(**given: Any) -> None:
     """Measure this machine: attention by resident tokens, a barrier of workers, products of a layer, and power.
 
     Writes a device card (TOML) that other verbs take as a device. With --out, writes card.toml, samples.csv, power.csv,
     forecast.csv, the picture (png, svg) and run.json. Ctrl-C ends it with what has been measured.
 
-    Example: `lbopt hardware measure --backend numpy --budget 60 --out my-machine`
+    Example: `lbopt measure --backend numpy --budget 60 --out my-machine`
     """
     from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
     from lbopt.hardware.cards.catalogue import device_card
@@ -91,26 +90,17 @@ def measure(
     from lbopt.report.measure_tables import compared_table, forecast_table, measure_tables
     from lbopt.whole_file import write_file
 
+    asked, out = from_words(_Asked, given), given["out"]
+    name, card, against = asked.name, asked.card, asked.against
     if name is not None and slug(name) != name:
         raise InputError(
             f"name '{name}' is not one for a card; expected lower-case letters, digits and -: {slug(name)}"
         )
+    same = ("batches", "least", "most", "points", "workers", "budget", "target", "read", "barrier", "products", "power")
     config = MeasureConfig(
-        attention=tuple(attention or DEFAULT_SHAPES),
-        batches=tuple(batch or (1, 8)),
-        least=least,
-        most=most,
-        points=points,
-        workers=workers,
-        budget=budget,
-        target=target,
-        read=read,
-        barrier=barrier,
-        products=products,
-        layers=tuple(model or DEFAULT_LAYERS),
-        power=power,
-        power_seconds=power_seconds,
-        seed=seed,
+        attention=asked.attention or DEFAULT_SHAPES,
+        layers=asked.layers or DEFAULT_LAYERS,
+        **{field: getattr(asked, field) for field in (*same, "power_seconds", "seed")},
     )
     folder = Path(out) if out else None
     if folder is not None:
@@ -119,10 +109,10 @@ def measure(
         _check_card(Path(card))
     elif folder is None:
         _check_card(Path(f"{name or 'device'}.toml"))
-    if forecast_only and against is None:
+    if asked.forecast_only and against is None:
         raise InputError("--forecast-only has no card to forecast by; name one with --against")
     other = None if against is None else device_card(against)
-    chosen = make_backend(backend, device, dtype)
+    chosen = make_backend(asked.backend, asked.device, asked.dtype)
     made_before: list[Forecast] = []
     if other is not None:
         shapes = [attention_shape(one) for one in config.attention]
@@ -135,7 +125,7 @@ def measure(
             config.tokens(chosen.is_host)[1],
         )
         print_table(forecast_table(other, made_before))
-    if forecast_only:
+    if asked.forecast_only:
         return
     with ProgressBar() as bar:
         found = run(config, chosen, bar)
@@ -168,6 +158,9 @@ def measure(
         raise typer.Exit(130)
     if missing is not None:
         raise typer.Exit(1)
+
+
+measure = as_verb(_measure, "measure", _measure.__doc__ or "", (_Asked,), {"out": OUT})
 
 
 def _check_card(path: Path) -> None:
