@@ -93,9 +93,10 @@ def _compiled_arguments(
         prompt=observation.sizes.copy(),
         reveal_step=-observation.waited,  # revealed that many steps before "step 0"
         uniforms=draws,
+        step=0,
     )
     turn = turn_of(round_robin_at % observation.loads.size)
-    return policy.code, parameters_of(**policy.parameters), room, waiting, 0, turn, np.full(count, -1, dtype=np.int64)
+    return policy.code, parameters_of(**policy.parameters), room, waiting, turn, np.full(count, -1, dtype=np.int64)
 
 
 def _call_compiled(arguments: tuple[Any, ...]) -> NDArray[np.int64]:

@@ -145,8 +145,8 @@ class LiveRule:
             load, free, running = sight.ints("loads", "free_slots", "running")
             room = Room(load, free, running, self._books(sight))
             # revealed that many steps before "step 0"
-            waiting = Waiting(np.arange(count), sizes, -waited, self._uniforms(sight))
-            reach = self._decide(room, waiting, 0, self._turn, choice)
+            waiting = Waiting(np.arange(count), sizes, -waited, self._uniforms(sight), 0)
+            reach = self._decide(room, waiting, self._turn, choice)
             choice[reach:] = -1
             return choice
         assert isinstance(self.policy, DecidingPolicy)

@@ -21,7 +21,7 @@ from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.routing.codes import KEEPING_BOOKS
 from lbopt.kernels.routing.fifo import bind
 from lbopt.kernels.routing.shared_out import share_out
-from lbopt.kernels.routing.state import Shown, parameters_of, turn_of
+from lbopt.kernels.routing.state import Room, Shown, Waiting, parameters_of, turn_of
 from lbopt.policies import make_policy
 from lbopt.policies.decide import decide
 
@@ -76,7 +76,8 @@ def shared(prompts, slots, sizes):
     held = np.array([sum(of_rank) for of_rank in prompts])
     choice = np.full(len(sizes), -1)
     sized = np.array(sizes, dtype=np.int64)
-    reach = share_out(slots - running, running, held, np.arange(len(sizes)), sized, choice)
+    waiting = Waiting(np.arange(len(sizes)), sized, sized, np.zeros((0, 2)), 0)
+    reach = share_out(parameters_of(), Room(held, slots - running, running, held), waiting, choice)
     assert (choice[reach:] == -1).all()
     return choice.tolist()
 

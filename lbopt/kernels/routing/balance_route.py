@@ -27,6 +27,7 @@ from lbopt.kernels.routing.horizon_score import (
     score,
 )
 from lbopt.kernels.routing.horizon_subset import best_batch
+from lbopt.kernels.routing.state import Room, Waiting
 from lbopt.kernels.routing.two_stage import (
     fill_window,
     first_at_most,
@@ -108,31 +109,14 @@ def balance_route(
 
 
 @kernel
-def br_0(
-    parameters: Record, load: Ints, free: Ints, pool: Ints, prompt: Ints, reveal_step: Ints, step: int, choice: Ints
-) -> int:
-    """Run one scheduling round without lookahead; returns positions filled (the whole pool).
-
-    Parameters
-    ----------
-    parameters
-        `state.PARAMETERS`.
-    load, free
-        int64 (G,), tokens and free slots of each worker; changed in place.
-    pool
-        int64 (n,), request numbers in order of revelation.
-    prompt, reveal_step
-        int64 (N,), tokens and the step in which it joined the pool, by request number.
-    step
-        Now.
-    choice
-        int64 (>= n,), written: the worker of each pool position, or -1.
-    """
+def br_0(parameters: Record, room: Room, waiting: Waiting, choice: Ints) -> int:
+    """Run one scheduling round without lookahead; returns positions filled (the whole pool)."""
+    load, free, pool = room.load, room.free, waiting.pool
     n = pool.size
     sizes, waited, terms = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(1, TERM)
     for position in range(n):
-        sizes[position] = prompt[pool[position]]
-        waited[position] = step - reveal_step[pool[position]]
+        sizes[position] = waiting.prompt[pool[position]]
+        waited[position] = waiting.step - waiting.reveal_step[pool[position]]
     terms[0].reward, terms[0].penalty = 1, load.size
     balance_route(parameters, terms, load.reshape(load.size, 1), free, waited, sizes, sizes.reshape(n, 1), choice)
     return n

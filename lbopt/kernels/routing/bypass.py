@@ -14,7 +14,7 @@ import numpy as np
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.f_score import f_score
-from lbopt.kernels.routing.state import Shown
+from lbopt.kernels.routing.state import Room, Shown, Waiting
 
 
 @kernel
@@ -32,31 +32,15 @@ def bind_bypassing(parameters: Record, slots_per_worker: int, size: int, shown: 
 
 
 @kernel
-def place_bypassing(parameters: Record, load: Ints, free: Ints, pool: Ints, prompt: Ints, choice: Ints) -> int:
+def place_bypassing(parameters: Record, room: Room, waiting: Waiting, choice: Ints) -> int:
     """Send each request in turn, in order of revelation, to a worker with a free slot; returns positions filled.
 
     This is the rule in pooled form, for single decisions: nothing queues at a worker, so there is nothing to overbook.
-    `load` (G,) tokens and `free` (G,) are changed in place.
-
-    Parameters
-    ----------
-    parameters
-        `state.PARAMETERS`.
-    load, free
-        int64 (G,), tokens and free slots of each worker; changed in place.
-    pool
-        int64 (n,), request numbers in order of revelation.
-    prompt
-        int64 (N,), tokens, by request number.
-    choice
-        int64 (>= n,), written: the worker of each pool position, or -1.
     """
-    slots = 0
-    for g in range(free.size):
-        slots += free[g]
-    reach = min(slots, pool.size)
+    load, free, pool = room.load, room.free, waiting.pool
+    reach = min(free.sum(), pool.size)
     for position in range(reach):
-        size = prompt[pool[position]]
+        size = waiting.prompt[pool[position]]
         w = _largest_f(parameters.ties_by_number, size, load, free)
         choice[position] = w
         load[w] += size

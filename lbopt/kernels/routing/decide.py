@@ -14,36 +14,20 @@ from lbopt.kernels.routing.state import Room, Waiting
 
 
 @kernel
-def decide(code: int, parameters: Record, room: Room, waiting: Waiting, step: int, turn: Record, choice: Ints) -> int:
-    """Write the worker of each pool position (or -1) into `choice`; returns positions filled.
-
-    Parameters
-    ----------
-    code, parameters
-        The rule, see `codes`, and its parameters, `state.PARAMETERS`.
-    room
-        Changed in place, but for `own`.
-    step
-        int64: now.
-    turn
-        `state.TURN`, where round-robin stands; changed in place.
-    choice
-        int64 (>= n,): output.
-    """
-    load, free, running, own = room
-    pool, prompt, reveal_step, _ = waiting
+def decide(code: int, parameters: Record, room: Room, waiting: Waiting, turn: Record, choice: Ints) -> int:
+    """Decide by the rule of number `code`, see `codes`; `turn`, where round-robin stands, is changed in place."""
     if code == FCFS:
-        return fill_in_order(free, pool.size, choice)
+        return fill_in_order(parameters, room, waiting, choice)
     if code == MAX_MIN:
-        return max_min(parameters.whole_pool, load, free, pool, prompt, choice)
+        return max_min(parameters, room, waiting, choice)
     if code == BR_0:
-        return br_0(parameters, load, free, pool, prompt, reveal_step, step, choice)
+        return br_0(parameters, room, waiting, choice)
     if code == IQR:
-        return iqr(parameters, load, free, running, pool, prompt, choice)
+        return iqr(parameters, room, waiting, choice)
     if code == BR_0_BYPASS:
-        return place_bypassing(parameters, load, free, pool, prompt, choice)
+        return place_bypassing(parameters, room, waiting, choice)
     if code == TENSORRT_LLM:
-        return share_out(free, running, own, pool, prompt, choice)
+        return share_out(parameters, room, waiting, choice)
     if code == AUTO:
-        return fit_to_level(parameters, load, free, pool, prompt, reveal_step, step, choice)
+        return fit_to_level(parameters, room, waiting, choice)
     return place_in_turn(code, parameters, room, waiting, turn, choice)

@@ -21,12 +21,12 @@ from lbopt.kernels.routing.state import Room, Shown, Waiting
 
 
 @kernel
-def fill_in_order(free: Ints, pool_size: int, choice: Ints) -> int:
+def fill_in_order(parameters: Record, room: Room, waiting: Waiting, choice: Ints) -> int:
     """Fill worker 0, then worker 1, ... from the head of the pool; returns positions filled."""
     position = 0
-    for g in range(free.size):
-        for _ in range(free[g]):
-            if position == pool_size:
+    for g in range(room.free.size):
+        for _ in range(room.free[g]):
+            if position == waiting.pool.size:
                 return position
             choice[position] = g
             position += 1
@@ -37,25 +37,11 @@ def fill_in_order(free: Ints, pool_size: int, choice: Ints) -> int:
 def place_in_turn(code: int, parameters: Record, room: Room, waiting: Waiting, turn: Record, choice: Ints) -> int:
     """Send each request of the pool in turn to a worker with a free slot; returns positions filled.
 
-    Nothing is queued at a worker in this form.
-
-    Parameters
-    ----------
-    code, parameters
-        The rule, see `codes`, and its `state.PARAMETERS`.
-    room
-        Changed in place, but for `own`.
-    turn
-        `state.TURN`; changed in place.
-    choice
-        int64 (>= n,), written: the worker of each pool position, or -1.
+    Nothing is queued at a worker in this form. `turn` is changed in place.
     """
     load, free, running, own = room
     pool, prompt, uniforms = waiting.pool, waiting.prompt, waiting.uniforms
-    slots = 0
-    for g in range(free.size):
-        slots += free[g]
-    reach = min(slots, pool.size)
+    reach = min(free.sum(), pool.size)
     nothing = pool[:0]
     queued = load * 0 if code >= FIRST_BY_SCORE else nothing
     books = own.copy() if own.size > 0 else own

@@ -23,37 +23,20 @@ from lbopt.kernels.routing.codes import (
     PERCENTILE_NEAREST,
     PERCENTILE_WEIBULL,
 )
-from lbopt.kernels.routing.state import Shown
+from lbopt.kernels.routing.state import Room, Shown, Waiting
 
 _LARGEST = 2**62
 
 
 @kernel
-def iqr(parameters: Record, load: Ints, free: Ints, running: Ints, pool: Ints, prompt: Ints, choice: Ints) -> int:
-    """Place the oldest U of the pool, longest first; returns positions filled.
-
-    `load` (G,) tokens, `free` (G,) and `running` (G,) are changed in place.
-
-    Parameters
-    ----------
-    parameters
-        `state.PARAMETERS`.
-    load, free, running
-        int64 (G,), tokens, free slots and running requests of each worker; changed in place.
-    pool
-        int64 (n,), request numbers in order of revelation.
-    prompt
-        int64 (N,), tokens, by request number.
-    choice
-        int64 (>= n,), written: the worker of each pool position, or -1.
-    """
-    slots = 0
-    for g in range(free.size):
-        slots += free[g]
-    reach = min(slots, pool.size)
+def iqr(parameters: Record, room: Room, waiting: Waiting, choice: Ints) -> int:
+    """Place the oldest U of the pool, longest first; returns positions filled."""
+    load, free, running, _ = room
+    pool = waiting.pool
+    reach = min(free.sum(), pool.size)
     size = np.empty(reach, np.int64)
     for position in range(reach):
-        size[position] = prompt[pool[position]]
+        size[position] = waiting.prompt[pool[position]]
     order = np.argsort(-size, kind="mergesort")  # stable: the earlier of two equal requests goes first
     ascending = np.sort(load)
     for rank in range(reach):

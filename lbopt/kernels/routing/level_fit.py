@@ -28,46 +28,25 @@ from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.max_min import lightest_open
 from lbopt.kernels.routing.overdue import place_overdue
+from lbopt.kernels.routing.state import Room, Waiting
 from lbopt.kernels.routing.two_stage import rank_waiting
 
 
 @kernel
-def fit_to_level(
-    parameters: Record, load: Ints, free: Ints, pool: Ints, prompt: Ints, reveal_step: Ints, step: int, choice: Ints
-) -> int:
-    """Run one scheduling round; returns positions filled (the whole pool).
-
-    Parameters
-    ----------
-    parameters
-        `state.PARAMETERS`.
-    load, free
-        int64 (G,), tokens and free slots of each worker; changed in place.
-    pool
-        int64 (n,), request numbers in order of revelation.
-    prompt
-        int64 (N,), tokens, by request number.
-    reveal_step
-        int64 (N,), the step in which each request joined the pool.
-    step
-        Now.
-    choice
-        int64 (>= n,), written: the worker of each pool position, or -1.
-    """
+def fit_to_level(parameters: Record, room: Room, waiting: Waiting, choice: Ints) -> int:
+    """Run one scheduling round; returns positions filled (the whole pool)."""
+    load, free, pool = room.load, room.free, waiting.pool
     n = pool.size
     choice[:n] = -1
-    slots = 0
-    for g in range(free.size):
-        slots += free[g]
-    slots -= place_overdue(parameters.age_bound, load, free, pool, prompt, reveal_step, step, choice)
+    slots = free.sum() - place_overdue(parameters.age_bound, room, waiting, choice)
 
     size = np.empty(n, np.int64)
-    waiting = np.empty(n, np.int64)
+    left = np.empty(n, np.int64)  # positions that still wait
     rest, tokens = 0, 0
     for position in range(n):
-        size[position] = prompt[pool[position]]
+        size[position] = waiting.prompt[pool[position]]
         if choice[position] < 0:
-            waiting[rest] = position
+            left[rest] = position
             rest += 1
             tokens += size[position]
     if slots == 0 or rest == 0:
@@ -84,22 +63,22 @@ def fit_to_level(
     favour = np.empty(rest, np.float64)
     waits = 0
     for r in range(rest):
-        waited = step - reveal_step[pool[waiting[r]]]
+        waited = waiting.step - waiting.reveal_step[pool[left[r]]]
         waits += waited
         favour[r] = waited
     favour *= parameters.age_thousandths / 1000 * mean / (1 + waits / rest)
     while slots > 0:
         g = lightest_open(load, free)
         gap = level - load[g] - (free[g] - 1) * mean / 2
-        r = _best_fit(gap, size, waiting, favour, rest)
-        position = waiting[r]
+        r = _best_fit(gap, size, left, favour, rest)
+        position = left[r]
         choice[position] = g
         load[g] += size[position]
         free[g] -= 1
         slots -= 1
         rest -= 1
         for later in range(r, rest):
-            waiting[later] = waiting[later + 1]
+            left[later] = left[later + 1]
             favour[later] = favour[later + 1]
     return n
 

@@ -5,37 +5,20 @@ Over the oldest U of the pool it starves nobody; over the whole pool it admits t
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.routing.state import Room, Waiting
 
 
 @kernel
-def max_min(whole_pool: int, load: Ints, free: Ints, pool: Ints, prompt: Ints, choice: Ints) -> int:
-    """Place the chosen U requests, largest first; returns positions filled.
-
-    `load` (G,) tokens and `free` (G,) are changed in place.
-
-    Parameters
-    ----------
-    whole_pool
-        1: the U largest of the pool; 0: the oldest U.
-    load, free
-        int64 (G,), tokens and free slots of each worker; changed in place.
-    pool
-        int64 (n,), request numbers in order of revelation.
-    prompt
-        int64 (N,), tokens, by request number.
-    choice
-        int64 (>= n,), written: the worker of each pool position, or -1.
-    """
-    slots = 0
-    for g in range(free.size):
-        slots += free[g]
-    U = min(slots, pool.size)
-    seen = pool.size if whole_pool else U
+def max_min(parameters: Record, room: Room, waiting: Waiting, choice: Ints) -> int:
+    """Place the chosen U requests, largest first; returns positions filled."""
+    load, free, pool = room.load, room.free, waiting.pool
+    U = min(free.sum(), pool.size)
+    seen = pool.size if parameters.whole_pool else U
     size = np.empty(seen, np.int64)
     for position in range(seen):
-        size[position] = prompt[pool[position]]
+        size[position] = waiting.prompt[pool[position]]
         choice[position] = -1
     order = np.argsort(-size, kind="mergesort")  # stable: the earlier of two equal requests goes first
     for rank in range(U):

@@ -10,38 +10,23 @@ a rank of their own have no counterpart here.
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.routing.state import Room, Waiting
 
 
 @kernel
-def share_out(free: Ints, running: Ints, prompts: Ints, pool: Ints, prompt: Ints, choice: Ints) -> int:
-    """Place as many of the oldest requests as there are free slots; returns positions filled.
-
-    Parameters
-    ----------
-    free, running, prompts
-        int64 (G,), free slots, running requests, and the prompt tokens of these; `free` and `running` are changed in
-        place.
-    pool
-        int64 (n,), request numbers in order of revelation.
-    prompt
-        int64 (N,), tokens, by request number.
-    choice
-        int64 (>= n,), written: the worker of each pool position, or -1.
-    """
+def share_out(parameters: Record, room: Room, waiting: Waiting, choice: Ints) -> int:
+    """Place as many of the oldest requests as there are free slots; returns positions filled."""
+    _, free, running, prompts = room
+    pool = waiting.pool
     G = free.size
-    slots, active, most = 0, 0, 0
-    for g in range(G):
-        slots += free[g]
-        active += running[g]
-        most = max(most, running[g])
-    U = min(slots, pool.size)
-    share = max((active + U + G - 1) // G, most)
+    U = min(free.sum(), pool.size)
+    share = max((running.sum() + U + G - 1) // G, running.max())
     held = prompts.copy()
     size = np.empty(U, np.int64)
     for position in range(U):
-        size[position] = prompt[pool[position]]
+        size[position] = waiting.prompt[pool[position]]
         choice[position] = -1
     order = np.argsort(-size, kind="mergesort")  # stable: the earlier of two equal requests goes first
     for position in order:

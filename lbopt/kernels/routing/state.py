@@ -28,12 +28,17 @@ class Room(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Requests of a pooled decision."""
+    """Requests of a pooled decision.
+
+    Every pooled rule takes (parameters, room, waiting, choice), writes the worker of each position of the pool, or -1,
+    into `choice`, int64 (>= n,), and returns how many positions it has filled.
+    """
 
     pool: Ints  # int64 (n,), request numbers in order of revelation
     prompt: Ints  # int64 (N,), tokens, by request number
     reveal_step: Ints  # int64 (N,), the step in which it joined the pool
     uniforms: Floats  # float64 (N, 2) in [0, 1); may be empty for rules that draw nothing
+    step: int  # now
 
 
 #: Parameters of all rules; each reads its own. There is one type for all of them, so that one loop is compiled.

@@ -220,8 +220,13 @@ def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None
         setting.code,
         setting.parameters,
         Room(state.scratch_load, state.scratch_free, state.scratch_running, sight.own[f]),
-        Waiting(state.pool[progress.pool_head : progress.pool_tail], state.size, state.reveal_step, requests.uniforms),
-        progress.step,
+        Waiting(
+            state.pool[progress.pool_head : progress.pool_tail],
+            state.size,
+            state.reveal_step,
+            requests.uniforms,
+            progress.step,
+        ),
         sight.turns[f],
         state.choice,
     )

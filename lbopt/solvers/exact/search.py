@@ -9,7 +9,7 @@ import numpy as np
 from lbopt.exceptions import CertificateError
 from lbopt.kernels.deadline import ENDLESS
 from lbopt.kernels.routing.balance_route import br_0
-from lbopt.kernels.routing.state import parameters_of
+from lbopt.kernels.routing.state import Room, Waiting, parameters_of
 from lbopt.kernels.search.state import OPEN, PROVED
 from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
@@ -177,9 +177,9 @@ def routed(problem: StepProblem) -> IntArray | None:
         return None
     count = problem.num_requests
     choice = np.full(count, -1, dtype=np.int64)
-    pool = np.arange(count)
-    loads, free = problem.base[:, 0].copy(), problem.slots.copy()
-    br_0(_ROUTER, loads, free, pool, problem.work[:, 0], np.zeros(count, dtype=np.int64), 0, choice)
+    loads, free, none = problem.base[:, 0].copy(), problem.slots.copy(), np.zeros(count, dtype=np.int64)
+    waiting = Waiting(np.arange(count), problem.work[:, 0], none, np.zeros((0, 2)), 0)
+    br_0(_ROUTER, Room(loads, free, loads, none[:0]), waiting, choice)
     return choice
 
 
