@@ -71,7 +71,7 @@ class Asked(NamedTuple):
         info: Any = (
             typer.Argument(help=words, show_default=not self.several)
             if self.option.argument
-            else typer.Option(*names, help=words, rich_help_panel=self.option.panel)
+            else typer.Option(*names, help=words)
         )
         accepted = list[self.kind] | None if self.several else self.kind  # type: ignore[name-defined]
         missing = inspect.Parameter.empty if self.default is MISSING else self.default

@@ -42,8 +42,6 @@ class Option:
         Spellings such as ("--workers", "-G"); none = the field's name.
     key
         Name of the parameter, where it is not the field's; it is the spelling, too, where `names` is empty.
-    panel
-        The panel of `--help` that holds it.
     first
         Whether the short help of a command with many options shows it.
     argument
@@ -71,7 +69,6 @@ class Option:
     help: str
     names: tuple[str, ...] = ()
     key: str | None = None
-    panel: str = "Study"
     first: bool = False
     argument: bool = False
     shown: str | None = None

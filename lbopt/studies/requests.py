@@ -40,7 +40,6 @@ class RequestSource(Configuration):
             "How many requests.",
             names=("--requests", "-n"),
             key="requests",
-            panel="Requests",
             first=True,
             shown="all of a file, 10000 of a family",
             low=1,
@@ -50,37 +49,25 @@ class RequestSource(Configuration):
         str,
         Option(
             "**order**: as they stand; **resample**: with replacement, by seed; **auto**: as fits.",
-            panel="Requests",
             among=DRAWS,
         ),
     ] = "auto"
-    format: Annotated[str, Option("Trace format; auto tells it from the content.", panel="Requests")] = "auto"
-    prompt_column: Annotated[
-        str | None, Option("Column of prompt tokens, for a CSV of your own.", panel="Requests")
-    ] = None
-    output_column: Annotated[
-        str | None, Option("Column of output tokens, for a CSV of your own.", panel="Requests")
-    ] = None
-    arrival_column: Annotated[
-        str | None, Option("Column of arrival times, for a CSV of your own.", panel="Requests")
-    ] = None
-    skip_malformed: Annotated[
-        bool, Option("Leave malformed rows out, counted.", names=("--skip-malformed",), panel="Requests")
-    ] = False
+    format: Annotated[str, Option("Trace format; auto tells it from the content.")] = "auto"
+    prompt_column: Annotated[str | None, Option("Column of prompt tokens, for a CSV of your own.")] = None
+    output_column: Annotated[str | None, Option("Column of output tokens, for a CSV of your own.")] = None
+    arrival_column: Annotated[str | None, Option("Column of arrival times, for a CSV of your own.")] = None
+    skip_malformed: Annotated[bool, Option("Leave malformed rows out, counted.", names=("--skip-malformed",))] = False
     train_share: Annotated[
         float | None,
         Option(
             "First share of a file to train predictors on, not run.",
-            panel="Requests",
             shown="0.2 where one learns in order",
             low=0,
             high=1,
             expected="a share from 0 to less than 1",
         ),
     ] = None
-    train_on: Annotated[
-        str | None, Option("Other requests to train predictors on: a file or a family.", panel="Requests")
-    ] = None
+    train_on: Annotated[str | None, Option("Other requests to train predictors on: a file or a family.")] = None
 
     def check(self) -> None:
         """Refuse requests to learn from that are those that are run, and half of the columns of a file."""

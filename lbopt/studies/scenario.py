@@ -27,35 +27,26 @@ class Scenario(Configuration):
     what = "a scenario"
 
     requests: RequestSource = field(default_factory=RequestSource)
-    num_workers: Annotated[
-        int, Option("Number of workers.", names=("--workers", "-G"), key="workers", panel="Fleet", first=True)
-    ] = 8
-    slots_per_worker: Annotated[
-        int, Option("Slots per worker.", names=("--slots", "-B"), key="slots", panel="Fleet", first=True)
-    ] = 72
+    num_workers: Annotated[int, Option("Number of workers.", names=("--workers", "-G"), key="workers", first=True)] = 8
+    slots_per_worker: Annotated[int, Option("Slots per worker.", names=("--slots", "-B"), key="slots", first=True)] = 72
     kv_capacity: Annotated[
-        int | None, Option("KV tokens a worker can hold; exceeding it is reported, or see detail.", panel="Fleet")
+        int | None, Option("KV tokens a worker can hold; exceeding it is reported, or see detail.")
     ] = None
     arrivals: Annotated[
         str,
-        Option("**closed**: as fast as they are taken; **trace**: the trace's times.", panel="Fleet", among=ARRIVALS),
+        Option("**closed**: as fast as they are taken; **trace**: the trace's times.", among=ARRIVALS),
     ] = "closed"
-    reveal_target: Annotated[
-        int | None, Option("Requests kept waiting in a closed loop.", panel="Fleet", shown="4·G")
-    ] = None
-    load: Annotated[
-        float | None, Option("Rescale the trace's times to this share of saturation, e.g. 0.95.", panel="Fleet")
-    ] = None
-    event_order: Annotated[str, Option("Where loads are read: **paper** or **theory**.", panel="Fleet")] = "paper"
+    reveal_target: Annotated[int | None, Option("Requests kept waiting in a closed loop.", shown="4·G")] = None
+    load: Annotated[float | None, Option("Rescale the trace's times to this share of saturation, e.g. 0.95.")] = None
+    event_order: Annotated[str, Option("Where loads are read: **paper** or **theory**.")] = "paper"
     step_time: Annotated[
         str | None,
-        Option("Step-time law, e.g. `roofline:device=h800`.", panel="Fleet", shown="affine, constants of BF-IO"),
+        Option("Step-time law, e.g. `roofline:device=h800`.", shown="affine, constants of BF-IO"),
     ] = None
     telemetry: Annotated[
         str | None,
         Option(
             "How old what routers see is, e.g. `period=100ms,own=none,front_ends=4`.",
-            panel="Fleet",
             shown="the truth",
             later="left out",
         ),
@@ -64,7 +55,6 @@ class Scenario(Configuration):
         str | None,
         Option(
             "Workers in detail, e.g. `preempt=recompute,draft=2,slow=3:1.5`.",
-            panel="Fleet",
             shown="nothing",
             later="left out",
         ),
@@ -73,14 +63,11 @@ class Scenario(Configuration):
         str | None,
         Option(
             "Limits that requests should be served within, e.g. `tpot=50ms,ttft=2s`.",
-            panel="Fleet",
             shown="none",
             later="left out",
         ),
     ] = None
-    power: Annotated[
-        str, Option("How power is read: **share**, **split**, **split-fixed-busy** or **mfu**.", panel="Fleet")
-    ] = "share"
+    power: Annotated[str, Option("How power is read: **share**, **split**, **split-fixed-busy** or **mfu**.")] = "share"
 
     def check(self) -> None:
         """Refuse a fleet, a load or an event order that cannot be."""

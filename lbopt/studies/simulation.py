@@ -64,26 +64,21 @@ class SimulationConfig:
 
     scenario: Scenario = field(default_factory=Scenario)
     policy: Annotated[
-        str, Option("A rule, replay:FILE, or file.py:function.", names=("--policy", "-p"), panel="Policies", first=True)
+        str, Option("A rule, replay:FILE, or file.py:function.", names=("--policy", "-p"), first=True)
     ] = "fcfs"
     horizon: Annotated[
         int | None,
-        Option(
-            "Steps that the rule looks ahead, where it can.", names=("--horizon", "-H"), panel="Policies", first=True
-        ),
+        Option("Steps that the rule looks ahead, where it can.", names=("--horizon", "-H"), first=True),
     ] = None
     predictor: Annotated[
         str | None,
         Option(
             "What rules that look ahead go by, where they do not say: survival, oracle, ...",
-            panel="Policies",
             first=True,
         ),
     ] = None
     seed: Annotated[int, Option("First seed.", first=True)] = 0
-    window: Annotated[
-        str | None, Option("Steps to average over, FIRST:LAST.", panel="Output", shown="up to the last admission")
-    ] = None
+    window: Annotated[str | None, Option("Steps to average over, FIRST:LAST.", shown="up to the last admission")] = None
 
     def __post_init__(self) -> None:
         chosen = self.build()

@@ -36,7 +36,7 @@ from cli.terminal import lbopt
         (("--arrivals", "trace", "--load", 0.9), "no arrival times"),
         (("--seed", -1), "seed is -1"),
         (("--seed", 10**30), "seed"),
-        (("--prompt-column", "p"), "--output-column"),
+        (("--prompt-column", "p"), "output_column"),
         (("--arrival-column", "t"), "column"),
         (("-p", "fcsf"), "unknown policy 'fcsf'"),
         (("-p", ""), "unknown policy"),

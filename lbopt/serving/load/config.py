@@ -26,8 +26,6 @@ from lbopt.studies.configuration import Configuration, Option
 #: Requests of a family where no number is given.
 DEFAULT_COUNT = 1000
 
-_REQUESTS, _SENDING = "Requests", "Sending"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadConfig(Configuration):
@@ -68,7 +66,6 @@ class LoadConfig(Configuration):
         Option(
             "A trace file, a fetched trace, or a family: azure-like, burstgpt-like.",
             names=("--trace", "-t"),
-            panel=_REQUESTS,
             first=True,
         ),
     ] = "azure-like"
@@ -77,7 +74,6 @@ class LoadConfig(Configuration):
         Option(
             "How many requests.",
             names=("--requests", "-n"),
-            panel=_REQUESTS,
             first=True,
             shown=f"all of a file, {DEFAULT_COUNT} of a family",
             low=1,
@@ -85,30 +81,28 @@ class LoadConfig(Configuration):
     ] = None
     rate: Annotated[
         float | None,
-        Option("Mean requests a second.", panel=_REQUESTS, first=True, shown="the trace's times", low=0, open=True),
+        Option("Mean requests a second.", first=True, shown="the trace's times", low=0, open=True),
     ] = None
-    warm_up: Annotated[
-        str, Option("Requests before this time load the server and are not measured.", panel=_REQUESTS, first=True)
-    ] = "0s"
-    seed: Annotated[
-        int, Option("Seed of a family, of prompts, and of times where there are none.", panel=_REQUESTS)
-    ] = 0
-    format: Annotated[str, Option("Trace format; auto tells it from the content.", panel=_REQUESTS)] = "auto"
-    prompt_column: Annotated[str | None, Option("Column of prompt tokens of a CSV.", panel=_REQUESTS)] = None
-    output_column: Annotated[str | None, Option("Column of output tokens of a CSV.", panel=_REQUESTS)] = None
-    arrival_column: Annotated[str | None, Option("Column of arrival times of a CSV.", panel=_REQUESTS)] = None
-    chat: Annotated[bool, Option("Send chats.", names=("--chat",), panel=_SENDING, first=True)] = False
-    stream: Annotated[bool, Option("Stream answers.", names=("--stream/--no-stream",), panel=_SENDING)] = True
+    warm_up: Annotated[str, Option("Requests before this time load the server and are not measured.", first=True)] = (
+        "0s"
+    )
+    seed: Annotated[int, Option("Seed of a family, of prompts, and of times where there are none.")] = 0
+    format: Annotated[str, Option("Trace format; auto tells it from the content.")] = "auto"
+    prompt_column: Annotated[str | None, Option("Column of prompt tokens of a CSV.")] = None
+    output_column: Annotated[str | None, Option("Column of output tokens of a CSV.")] = None
+    arrival_column: Annotated[str | None, Option("Column of arrival times of a CSV.")] = None
+    chat: Annotated[bool, Option("Send chats.", names=("--chat",), first=True)] = False
+    stream: Annotated[bool, Option("Stream answers.", names=("--stream/--no-stream",))] = True
     ignore_eos: Annotated[
-        bool, Option("Insist on the trace's output lengths.", names=("--ignore-eos/--no-ignore-eos",), panel=_SENDING)
+        bool, Option("Insist on the trace's output lengths.", names=("--ignore-eos/--no-ignore-eos",))
     ] = True
     continuous_usage: Annotated[
         bool,
-        Option("Ask for usage in every event.", names=("--continuous-usage/--no-continuous-usage",), panel=_SENDING),
+        Option("Ask for usage in every event.", names=("--continuous-usage/--no-continuous-usage",)),
     ] = True
-    model: Annotated[str | None, Option("Name of the model.", panel=_SENDING, shown="asked of the first URL")] = None
-    api_key: Annotated[str | None, Option("Sent as bearer token.", panel=_SENDING)] = None
-    timeout: Annotated[str, Option("How long an answer may take.", panel=_SENDING, first=True)] = "600s"
+    model: Annotated[str | None, Option("Name of the model.", shown="asked of the first URL")] = None
+    api_key: Annotated[str | None, Option("Sent as bearer token.")] = None
+    timeout: Annotated[str, Option("How long an answer may take.", first=True)] = "600s"
 
     def check(self) -> None:
         """Refuse addresses and durations that are none."""

@@ -40,8 +40,6 @@ WIRES = ("plain", "joined", "split")
 #: A step's time is tabulated by the requests that run.
 _MOST_SLOTS = 2**20
 
-_FLEET, _MEMORY, _PREFILL, _ANSWERS = "Fleet", "Memory", "Prefill", "Answers"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MockSetting(Configuration):
@@ -81,85 +79,75 @@ class MockSetting(Configuration):
         What goes wrong from the start, see `make_fault`.
     """
 
-    workers: Annotated[int, Option("Decode workers.", names=("--workers", "-G"), panel=_FLEET, first=True, low=1)] = 8
-    slots: Annotated[int, Option("Slots of a worker.", names=("--slots", "-B"), panel=_FLEET, first=True, low=1)] = 72
+    workers: Annotated[int, Option("Decode workers.", names=("--workers", "-G"), first=True, low=1)] = 8
+    slots: Annotated[int, Option("Slots of a worker.", names=("--slots", "-B"), first=True, low=1)] = 72
     groups: Annotated[
         int,
-        Option(
-            "Barrier groups that the workers form; as many as workers: no barrier.", panel=_FLEET, first=True, low=1
-        ),
+        Option("Barrier groups that the workers form; as many as workers: no barrier.", first=True, low=1),
     ] = 1
-    device: Annotated[str, Option("Device card of the step time.", panel=_FLEET, first=True)] = "h800"
-    model: Annotated[str, Option("Model card of the step time.", panel=_FLEET, first=True)] = "deepseek-v3"
-    tp: Annotated[int, Option("Devices of a worker.", panel=_FLEET, low=1)] = 1
+    device: Annotated[str, Option("Device card of the step time.", first=True)] = "h800"
+    model: Annotated[str, Option("Model card of the step time.", first=True)] = "deepseek-v3"
+    tp: Annotated[int, Option("Devices of a worker.", low=1)] = 1
     step_time: Annotated[
-        str | None, Option("Another step-time law, such as `affine:fixed=0.01`.", panel=_FLEET, shown="the cards'")
+        str | None, Option("Another step-time law, such as `affine:fixed=0.01`.", shown="the cards'")
     ] = None
     one_endpoint: Annotated[
         bool,
         Option(
             "Workers of a group are ranks of one endpoint, chosen by the header X-Data-Parallel-Rank.",
             names=("--one-endpoint",),
-            panel=_FLEET,
             first=True,
         ),
     ] = False
-    host: Annotated[str, Option("Address to listen at.", panel=_FLEET)] = "127.0.0.1"
+    host: Annotated[str, Option("Address to listen at.")] = "127.0.0.1"
     port: Annotated[
         int,
-        Option("Port of the first endpoint; the others follow. 0: any ports.", panel=_FLEET, first=True),
+        Option("Port of the first endpoint; the others follow. 0: any ports.", first=True),
     ] = 0
-    kv_capacity: Annotated[
-        int | None, Option("Tokens of a worker's KV cache.", panel=_MEMORY, shown="never runs out", first=True)
-    ] = None
-    block: Annotated[int, Option("Tokens of a block.", panel=_MEMORY, low=1)] = 16
-    watermark: Annotated[float, Option("Share of blocks kept free when a request starts.", panel=_MEMORY)] = 0.01
+    kv_capacity: Annotated[int | None, Option("Tokens of a worker's KV cache.", shown="never runs out", first=True)] = (
+        None
+    )
+    block: Annotated[int, Option("Tokens of a block.", low=1)] = 16
+    watermark: Annotated[float, Option("Share of blocks kept free when a request starts.")] = 0.01
     preempt: Annotated[
         str,
         Option(
             "**recompute**: in the engine; **stop**: the request ends with stop_reason recomputed; **none**.",
-            panel=_MEMORY,
         ),
     ] = "none"
-    prefill: Annotated[
-        int, Option("Tokens that a worker may compute in a step; 0: prompts come computed.", panel=_PREFILL, low=0)
-    ] = 0
-    prefill_cost: Annotated[str, Option("Time that a worker needs for a token of a prompt.", panel=_PREFILL)] = "0s"
-    prefillers: Annotated[int, Option("Prefill instances.", panel=_PREFILL, first=True, low=0)] = 0
-    pass_base: Annotated[str, Option("Time of a prefill pass.", panel=_PREFILL)] = "94.3ms"
-    pass_per_token: Annotated[str, Option("Time of each of its tokens.", panel=_PREFILL)] = "80.1us"
-    pass_tokens: Annotated[int, Option("Tokens of a pass at most.", panel=_PREFILL)] = 8192
-    prefiller_kv: Annotated[int, Option("Tokens of a prefill instance's KV cache.", panel=_PREFILL)] = 400_000
-    hold: Annotated[str, Option("How long blocks are held for a decode worker.", panel=_PREFILL)] = "480s"
-    transfer: Annotated[str, Option("Time until remote blocks have arrived.", panel=_PREFILL)] = "0s"
-    transfer_per_token: Annotated[str, Option("The same for each token of the prompt.", panel=_PREFILL)] = "0s"
+    prefill: Annotated[int, Option("Tokens that a worker may compute in a step; 0: prompts come computed.", low=0)] = 0
+    prefill_cost: Annotated[str, Option("Time that a worker needs for a token of a prompt.")] = "0s"
+    prefillers: Annotated[int, Option("Prefill instances.", first=True, low=0)] = 0
+    pass_base: Annotated[str, Option("Time of a prefill pass.")] = "94.3ms"
+    pass_per_token: Annotated[str, Option("Time of each of its tokens.")] = "80.1us"
+    pass_tokens: Annotated[int, Option("Tokens of a pass at most.")] = 8192
+    prefiller_kv: Annotated[int, Option("Tokens of a prefill instance's KV cache.")] = 400_000
+    hold: Annotated[str, Option("How long blocks are held for a decode worker.")] = "480s"
+    transfer: Annotated[str, Option("Time until remote blocks have arrived.")] = "0s"
+    transfer_per_token: Annotated[str, Option("The same for each token of the prompt.")] = "0s"
     lengths: Annotated[
         str,
         Option(
             "Output tokens where max_tokens is not insisted on: `geometric:mean=256`, max-tokens, or a trace.",
-            panel=_ANSWERS,
             each=make_lengths,
         ),
     ] = "geometric:mean=256"
-    max_model_len: Annotated[int, Option("Tokens of prompt and answer at most.", panel=_ANSWERS)] = 131_072
-    chunk_tokens: Annotated[int, Option("Tokens of an event at least.", panel=_ANSWERS, low=1)] = 1
+    max_model_len: Annotated[int, Option("Tokens of prompt and answer at most.")] = 131_072
+    chunk_tokens: Annotated[int, Option("Tokens of an event at least.", low=1)] = 1
     wire: Annotated[
         str,
         Option(
             "**plain**: one event a piece; **joined**: two; **split**: every event in two pieces.",
-            panel=_ANSWERS,
             among=WIRES,
         ),
     ] = "plain"
-    settle: Annotated[str, Option("Time after a step to join the next one.", panel=_ANSWERS)] = "0s"
-    served_model_name: Annotated[
-        str | None, Option("Name of the model in `/v1/models`.", panel=_ANSWERS, shown="the model card's")
-    ] = None
+    settle: Annotated[str, Option("Time after a step to join the next one.")] = "0s"
+    served_model_name: Annotated[str | None, Option("Name of the model in `/v1/models`.", shown="the model card's")] = (
+        None
+    )
     fault: Annotated[
         tuple[str, ...],
-        Option(
-            "What goes wrong: `crash:worker=3,at=10s,for=5s`, or @FILE with one a line.", panel=_ANSWERS, empty=True
-        ),
+        Option("What goes wrong: `crash:worker=3,at=10s,for=5s`, or @FILE with one a line.", empty=True),
     ] = ()
 
     def check(self) -> None:

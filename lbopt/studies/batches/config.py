@@ -39,7 +39,6 @@ class BatchesConfig(Configuration):
         Option(
             "Allocation under which batches are sampled; may be given again.",
             key="behaviour",
-            panel="Policies",
             each=make_allocation,
         ),
     ] = DEFAULT_BEHAVIOURS
@@ -49,22 +48,18 @@ class BatchesConfig(Configuration):
             "Allocation to judge; may be given again.",
             names=("--policy", "-p"),
             key="policy",
-            panel="Policies",
             first=True,
             each=make_allocation,
         ),
     ] = DEFAULT_RULES
     states: Annotated[int, Option("Batches per behaviour.", first=True, low=1)] = 50
-    instances: Annotated[int, Option("Number of prefill instances.", panel="Prefill side")] = 3
-    units: Annotated[
-        int, Option("Units of an instance.", names=("--workers", "-G"), key="workers", panel="Fleet", first=True)
-    ] = 8
-    chunk: Annotated[int, Option("Most tokens of a unit in a pass.", panel="Prefill side")] = 3072
+    instances: Annotated[int, Option("Number of prefill instances.")] = 3
+    units: Annotated[int, Option("Units of an instance.", names=("--workers", "-G"), key="workers", first=True)] = 8
+    chunk: Annotated[int, Option("Most tokens of a unit in a pass.")] = 3072
     load: Annotated[
         float,
         Option(
             "Rate of random arrivals, as a share of that which fills every chunk.",
-            panel="Fleet",
             low=0,
             high=math.inf,
             open=True,
@@ -72,9 +67,7 @@ class BatchesConfig(Configuration):
         ),
     ] = DEFAULT_LOAD
     seed: Annotated[int, Option("First seed.", first=True, low=0)] = 0
-    time_limit: Annotated[float | None, Option("Seconds for each of the two optima.", panel="Optimum", first=True)] = (
-        DEFAULT_TIME_LIMIT
-    )
+    time_limit: Annotated[float | None, Option("Seconds for each of the two optima.", first=True)] = DEFAULT_TIME_LIMIT
 
     def check(self) -> None:
         """Call allocations by their full names, and refuse what cannot be run or solved."""

@@ -46,38 +46,28 @@ class CostConfig(Configuration):
             "Card, or path of one; may be given again.",
             names=("--device", "-d"),
             key="device",
-            panel="Devices",
             first=True,
             kept="once",
         ),
     ] = DEFAULT_DEVICES
-    model: Annotated[str, Option("Model that is served: a card, or path of one.", panel="Devices", first=True)] = (
-        "deepseek-v3"
-    )
+    model: Annotated[str, Option("Model that is served: a card, or path of one.", first=True)] = "deepseek-v3"
     devices_per_worker: Annotated[
         int | None,
-        Option(
-            "Devices of one worker.", panel="Devices", shown="the fewest that hold weights and tokens", low=1, high=1024
-        ),
+        Option("Devices of one worker.", shown="the fewest that hold weights and tokens", low=1, high=1024),
     ] = None
     experts: Annotated[
         str,
-        Option(
-            "Experts of a mixture: **parallel** over all workers, or **local** to each.", panel="Devices", among=EXPERTS
-        ),
+        Option("Experts of a mixture: **parallel** over all workers, or **local** to each.", among=EXPERTS),
     ] = "parallel"
-    tokens_per_request: Annotated[
-        int, Option("Tokens of a request that a step computes.", panel="Devices", low=1, high=8)
-    ] = 1
+    tokens_per_request: Annotated[int, Option("Tokens of a request that a step computes.", low=1, high=8)] = 1
     accepted: Annotated[
         float | None,
-        Option("Of them, how many it keeps on average.", panel="Devices", shown="all of them", later="left out"),
+        Option("Of them, how many it keeps on average.", shown="all of them", later="left out"),
     ] = None
     kv_bytes: Annotated[
         float | None,
         Option(
             "Bytes of a cached value.",
-            panel="Devices",
             shown="the model card's",
             low=_TINY,
             high=8,
@@ -89,7 +79,6 @@ class CostConfig(Configuration):
         float | None,
         Option(
             "Bytes of a parameter.",
-            panel="Devices",
             shown="the model card's",
             low=_TINY,
             high=8,
@@ -101,7 +90,6 @@ class CostConfig(Configuration):
         float | None,
         Option(
             "Mean over maximum of the experts' work of devices.",
-            panel="Devices",
             shown="as in measured clusters",
             low=_TINY,
             high=1,
@@ -109,14 +97,11 @@ class CostConfig(Configuration):
             later="left out",
         ),
     ] = None
-    overlap: Annotated[
-        bool, Option("Messages between experts overlap with computation.", panel="Devices", later="left out")
-    ] = False
+    overlap: Annotated[bool, Option("Messages between experts overlap with computation.", later="left out")] = False
     prompt_share: Annotated[
         float,
         Option(
             "Prompt tokens that the same devices compute for every output token.",
-            panel="Devices",
             low=0,
             high=1000,
             expected="0 to 1000 tokens an output token",
@@ -125,32 +110,30 @@ class CostConfig(Configuration):
     ] = 0.0
     calibrate: Annotated[
         str | None,
-        Option("A CSV of your own measured steps: they update the law.", panel="Devices", first=True, later="left out"),
+        Option("A CSV of your own measured steps: they update the law.", first=True, later="left out"),
     ] = None
     step_time: Annotated[
         str | None,
-        Option("A step-time law in its place, or a folder of lbopt audit: its law, with interval.", panel="Devices"),
+        Option("A step-time law in its place, or a folder of lbopt audit: its law, with interval."),
     ] = None
     charge: Annotated[
         str,
         Option(
             "How the wait is charged: **wait-spins**, **wait-idle** or **wait-busy**.",
-            panel="Prices",
             among=tuple(CHARGE_NAMES),
         ),
     ] = "wait-spins"
     bill_devices: Annotated[
         int | None,
-        Option("Devices that the bill is of.", panel="Prices", shown="those of the fleet", low=1, later="left out"),
+        Option("Devices that the bill is of.", shown="those of the fleet", low=1, later="left out"),
     ] = None
-    carbon: Annotated[
-        float | None, Option("Carbon intensity, g CO₂ a kWh.", panel="Prices", low=0, high=_MOST, expected=_FINITE)
-    ] = None
+    carbon: Annotated[float | None, Option("Carbon intensity, g CO₂ a kWh.", low=0, high=_MOST, expected=_FINITE)] = (
+        None
+    )
     overhead: Annotated[
         float,
         Option(
             "Energy of the building for a joule of the devices (PUE).",
-            panel="Prices",
             low=1,
             high=10,
             expected="1 or more, up to 10: buildings use no less than devices",
@@ -158,21 +141,18 @@ class CostConfig(Configuration):
     ] = 1.0
     rental: Annotated[
         float | None,
-        Option(
-            "USD an hour and device.", panel="Prices", shown="the card's range", low=0, high=_MOST, expected=_FINITE
-        ),
+        Option("USD an hour and device.", shown="the card's range", low=0, high=_MOST, expected=_FINITE),
     ] = None
     draws: Annotated[
         int,
         Option(
             "Draws of the constants between their ends.",
-            panel="Prices",
             low=100,
             high=100_000,
             expected="100 to 100000, fewer give no interval",
         ),
     ] = 1000
-    seed: Annotated[int, Option("First seed.", panel="Prices", low=0)] = 0
+    seed: Annotated[int, Option("First seed.", low=0)] = 0
 
     def check(self) -> None:
         """Refuse cards, laws and measured steps that cannot be read or told apart, and options that exclude others."""

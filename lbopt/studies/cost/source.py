@@ -40,33 +40,23 @@ class LoadsAsked:
         Path | None,
         Option("Output folder of `lbopt gap` or `lbopt simulate`; or give plain numbers.", argument=True),
     ] = None
-    loads: Annotated[
-        str | None, Option("Tokens of every worker in one step, e.g. 100000,80000.", panel="Plain numbers", first=True)
-    ] = None
-    mean_load: Annotated[float | None, Option("Mean load of a worker, tokens.", panel="Plain numbers", first=True)] = (
-        None
-    )
-    imbalance: Annotated[
-        float | None, Option("Mean imbalance G · max − sum, tokens.", panel="Plain numbers", first=True)
-    ] = None
+    loads: Annotated[str | None, Option("Tokens of every worker in one step, e.g. 100000,80000.", first=True)] = None
+    mean_load: Annotated[float | None, Option("Mean load of a worker, tokens.", first=True)] = None
+    imbalance: Annotated[float | None, Option("Mean imbalance G · max − sum, tokens.", first=True)] = None
     workers: Annotated[
         int | None,
-        Option("Number of workers, with --mean-load.", names=("--workers", "-G"), panel="Plain numbers", first=True),
+        Option("Number of workers, with --mean-load.", names=("--workers", "-G"), first=True),
     ] = None
     running: Annotated[
         float | None,
-        Option("Running requests a worker, with --loads or --mean-load.", panel="Plain numbers", first=True),
+        Option("Running requests a worker, with --loads or --mean-load.", first=True),
     ] = None
     router: Annotated[str | None, Option("Today's router, of a gap report.", shown="the report's baseline")] = None
     what_if: Annotated[
         str | None,
-        Option(
-            "Other fleets: workers=16,32,64 or slots=32,64; folders are simulated again.", panel="Study", first=True
-        ),
+        Option("Other fleets: workers=16,32,64 or slots=32,64; folders are simulated again.", first=True),
     ] = None
-    allow_code: Annotated[
-        bool, Option("Run the policy files (file.py:function) that the folder names.", panel="Study")
-    ] = False
+    allow_code: Annotated[bool, Option("Run the policy files (file.py:function) that the folder names.")] = False
 
 
 @dataclass(frozen=True, slots=True)

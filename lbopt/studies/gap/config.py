@@ -49,7 +49,7 @@ class GapConfig(Configuration):
     scenario: Scenario = field(default_factory=Scenario)
     behaviours: Annotated[
         tuple[str, ...],
-        Option("Policy under which states are sampled; may be given again.", key="behaviour", panel="Policies"),
+        Option("Policy under which states are sampled; may be given again.", key="behaviour"),
     ] = DEFAULT_BEHAVIOURS
     policies: Annotated[
         tuple[str, ...],
@@ -57,24 +57,20 @@ class GapConfig(Configuration):
             "Policy to judge, e.g. `br-0:age_bound=50`; may be given again.",
             names=("--policy", "-p"),
             key="policy",
-            panel="Policies",
             first=True,
             shown="all rules",
         ),
     ] = DEFAULT_POLICIES
-    baseline: Annotated[
-        str | None, Option("Policy that differences are taken to.", panel="Policies", shown="the first")
-    ] = None
+    baseline: Annotated[str | None, Option("Policy that differences are taken to.", shown="the first")] = None
     states: Annotated[int, Option("States per behaviour.", first=True, low=1)] = 50
     seed: Annotated[int, Option("First seed.", first=True, low=0)] = 0
     seeds: Annotated[int, Option("Number of seeds of the long runs.", low=1)] = 1
-    solver: Annotated[str, Option("exact, auto, brute-force, cp-sat, highs or pulp.", panel="Optimum")] = "exact"
-    time_limit: Annotated[float | None, Option("Seconds per state.", panel="Optimum", first=True)] = 10.0
+    solver: Annotated[str, Option("exact, auto, brute-force, cp-sat, highs or pulp.")] = "exact"
+    time_limit: Annotated[float | None, Option("Seconds per state.", first=True)] = 10.0
     effort: Annotated[
         int | None,
         Option(
             "Units of work per state, about a microsecond each: a limit alike on every machine.",
-            panel="Optimum",
             later="written",
         ),
     ] = None
@@ -85,18 +81,17 @@ class GapConfig(Configuration):
         Option(
             "Judge over a window of so many steps; rules look so far ahead.",
             names=("--horizon", "-H"),
-            panel="Policies",
             first=True,
             low=0,
             high=LONGEST_HORIZON,
         ),
     ] = 0
-    new: Annotated[
-        str, Option("Waiting requests in that window: **survives** it, or **ends**.", panel="Optimum", among=NEW)
-    ] = "survives"
+    new: Annotated[str, Option("Waiting requests in that window: **survives** it, or **ends**.", among=NEW)] = (
+        "survives"
+    )
     predictor: Annotated[
         str | None,
-        Option("What rules that look ahead go by, where they do not say: survival, oracle, ...", panel="Policies"),
+        Option("What rules that look ahead go by, where they do not say: survival, oracle, ..."),
     ] = None
 
     def check(self) -> None:

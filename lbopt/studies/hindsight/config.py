@@ -44,7 +44,6 @@ class HindsightConfig:
             "Rule to judge, e.g. `auto`; may be given again.",
             names=("--policy", "-p"),
             key="policy",
-            panel="Policies",
             first=True,
         ),
     ] = DEFAULT_POLICIES
@@ -54,12 +53,11 @@ class HindsightConfig:
         Option(
             "Exchanges that the search tries, for each step of a run; without a time limit also seconds for the exact "
             "search of a small run.",
-            panel="Optimum",
             first=True,
         ),
     ] = 20
     time_limit: Annotated[
-        float | None, Option("Seconds of search for each timetable.", panel="Optimum", first=True, shown="no limit")
+        float | None, Option("Seconds of search for each timetable.", first=True, shown="no limit")
     ] = None
 
     def __post_init__(self) -> None:

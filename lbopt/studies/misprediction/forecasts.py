@@ -60,7 +60,6 @@ class MispredictionConfig(Configuration):
             "Rule that looks ahead, without its predictor, e.g. `br-h:gamma=0.6`; may be given again.",
             names=("--policy", "-p"),
             key="policy",
-            panel="Policies",
             first=True,
         ),
     ] = DEFAULT_POLICIES
@@ -69,7 +68,6 @@ class MispredictionConfig(Configuration):
         Option(
             "Steps that rules look ahead, at least 1.",
             names=("--horizon", "-H"),
-            panel="Policies",
             first=True,
             low=1,
             high=LONGEST_HORIZON,
@@ -80,7 +78,6 @@ class MispredictionConfig(Configuration):
         tuple[float, ...],
         Option(
             "Spread of the logarithm of believed outputs; may be given again.",
-            panel="Forecasts",
             low=0,
             high=10,
             expected="a standard deviation of the logarithm, 0 to 10",
@@ -92,7 +89,6 @@ class MispredictionConfig(Configuration):
         tuple[float, ...],
         Option(
             "Factor on believed outputs; may be given again.",
-            panel="Forecasts",
             low=0.001,
             high=1000,
             expected="a factor, 0.001 to 1000",
@@ -104,7 +100,6 @@ class MispredictionConfig(Configuration):
         tuple[float, ...],
         Option(
             "Share of outputs exchanged among requests; may be given again.",
-            panel="Forecasts",
             low=0,
             high=1,
             expected="a share of the requests, 0 to 1",
@@ -114,16 +109,14 @@ class MispredictionConfig(Configuration):
     ] = DEFAULT_SHUFFLED
     other_trace: Annotated[
         str | None,
-        Option("File or family on which predictors are also trained.", panel="Forecasts", shown="the other family"),
+        Option("File or family on which predictors are also trained.", shown="the other family"),
     ] = None
-    behaviour: Annotated[str, Option("Policy under which states are sampled.", panel="Policies")] = "br-0"
+    behaviour: Annotated[str, Option("Policy under which states are sampled.")] = "br-0"
     states: Annotated[int, Option("How many frozen states.", first=True)] = 50
-    new: Annotated[
-        str, Option("Waiting requests in the window of a state: **survives** it, or **ends**.", panel="Optimum")
-    ] = "survives"
+    new: Annotated[str, Option("Waiting requests in the window of a state: **survives** it, or **ends**.")] = "survives"
     seed: Annotated[int, Option("First seed.", first=True)] = 0
     seeds: Annotated[int, Option("Number of seeds of the long runs.", first=True)] = 3
-    time_limit: Annotated[float | None, Option("Seconds per state.", panel="Optimum", first=True)] = 2.0
+    time_limit: Annotated[float | None, Option("Seconds per state.", first=True)] = 2.0
 
     def check(self) -> None:
         """Refuse what the rules, the sampling or the oracle refuse, and keep requests to learn from."""

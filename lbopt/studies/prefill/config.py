@@ -79,26 +79,18 @@ class Instances:
         A request is refused where so many have come and not begun; None = no limit.
     """
 
-    instances: Annotated[
-        int, Option("Prefill instances.", names=("--instances", "-N"), panel="Instances", first=True)
-    ] = 3
-    units: Annotated[
-        int, Option("Data-parallel units of an instance.", names=("--units", "-D"), panel="Instances", first=True)
-    ] = 8
-    chunk: Annotated[int | None, Option("Most tokens of a unit in a pass.", panel="Instances", shown="3072")] = None
-    no_chunk: Annotated[bool, Option("Let a pass take all that waits.", names=("--no-chunk",), panel="Instances")] = (
-        False
-    )
-    per_pass: Annotated[int | None, Option("Most requests of a unit in a pass.", panel="Instances")] = None
-    base: Annotated[float, Option("Seconds of a pass that holds nothing.", panel="Pass time")] = 0.0943
-    per_token: Annotated[float, Option("Seconds of a pass a token of its fullest unit.", panel="Pass time")] = 80.1e-6
-    per_longest: Annotated[float, Option("Seconds of a pass a token of its longest chunk.", panel="Pass time")] = 0.0
-    per_mean: Annotated[float, Option("Seconds of a pass a token of its mean unit.", panel="Pass time")] = 0.0
-    latency: Annotated[float, Option("Seconds from the scheduler to an instance.", panel="Instances")] = 0.0
-    engine: Annotated[str, Option("**work-conserving** or **back-to-back**.", panel="Instances")] = "work-conserving"
-    queue_limit: Annotated[
-        int | None, Option("Refuse a request where so many have come and not begun.", panel="Instances")
-    ] = None
+    instances: Annotated[int, Option("Prefill instances.", names=("--instances", "-N"), first=True)] = 3
+    units: Annotated[int, Option("Data-parallel units of an instance.", names=("--units", "-D"), first=True)] = 8
+    chunk: Annotated[int | None, Option("Most tokens of a unit in a pass.", shown="3072")] = None
+    no_chunk: Annotated[bool, Option("Let a pass take all that waits.", names=("--no-chunk",))] = False
+    per_pass: Annotated[int | None, Option("Most requests of a unit in a pass.")] = None
+    base: Annotated[float, Option("Seconds of a pass that holds nothing.")] = 0.0943
+    per_token: Annotated[float, Option("Seconds of a pass a token of its fullest unit.")] = 80.1e-6
+    per_longest: Annotated[float, Option("Seconds of a pass a token of its longest chunk.")] = 0.0
+    per_mean: Annotated[float, Option("Seconds of a pass a token of its mean unit.")] = 0.0
+    latency: Annotated[float, Option("Seconds from the scheduler to an instance.")] = 0.0
+    engine: Annotated[str, Option("**work-conserving** or **back-to-back**.")] = "work-conserving"
+    queue_limit: Annotated[int | None, Option("Refuse a request where so many have come and not begun.")] = None
 
     @property
     def setting(self) -> PrefillSetting:
@@ -135,7 +127,6 @@ class PrefillConfig(Configuration):
             "Dispatch policy with its allocation behind a slash, e.g. `staggered:window=50/pbaa`; may be given again.",
             names=("--policy", "-p"),
             key="rule",
-            panel="Policies",
             first=True,
             shown="five",
         ),
@@ -144,7 +135,6 @@ class PrefillConfig(Configuration):
         str,
         Option(
             "**poisson**, or **trace**: its times, stretched where a rate or load is given.",
-            panel="Arrivals",
             first=True,
             among=ARRIVALS,
         ),
@@ -153,7 +143,6 @@ class PrefillConfig(Configuration):
         float | None,
         Option(
             "Requests a second, of all instances together.",
-            panel="Arrivals",
             first=True,
             low=0,
             high=math.inf,
@@ -165,7 +154,6 @@ class PrefillConfig(Configuration):
         float | None,
         Option(
             "The same as a share of what full passes can keep up with.",
-            panel="Arrivals",
             first=True,
             shown="0.7 if poisson",
             low=0,
@@ -184,7 +172,6 @@ class PrefillConfig(Configuration):
             "What goes wrong, e.g. `lose=0.1` (ends of passes), `slow=0.05`, `crash=0@20-30` (instance, s); may be "
             "given again.",
             key="fault",
-            panel="Faults",
             shown="none",
             empty=True,
             later="left out",
