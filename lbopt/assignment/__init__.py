@@ -1,10 +1,9 @@
 """Balanced assignment: N points to K centres of limited room at least total cost, exactly, and prices that prove it."""
 
 from lbopt.assignment.balanced import balanced_assignment
-from lbopt.assignment.costs import Candidates, CostBlocks
+from lbopt.assignment.costs import Candidates, CostBlocks, scale_costs
 from lbopt.assignment.k_means import BalancedKMeans
 from lbopt.assignment.result import BalancedAssignment, NoAssignmentError, Shortage
-from lbopt.assignment.scale import scale_costs
 
 __all__ = [
     "BalancedAssignment",

@@ -33,11 +33,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.assignment.costs import AnyArray, CostBlocks, Flags, Pairs, ShortArray, split
-from lbopt.assignment.level import Level, Room
+from lbopt.assignment.costs import (
+    LARGEST_PATH,
+    AnyArray,
+    CostBlocks,
+    Flags,
+    Pairs,
+    ShortArray,
+    exponent_below,
+    integers_of,
+    largest_cost,
+    scaled_pairs,
+    split,
+    warn_of_lost,
+)
+from lbopt.assignment.level import (
+    Level,
+    Room,
+    checked_bounds,
+    frozen,
+    reachable,
+    sample,
+    scaled_prices,
+    settled,
+    shares,
+)
 from lbopt.assignment.result import BalancedAssignment, NoAssignmentError, Shortage
-from lbopt.assignment.scale import LARGEST_PATH, exponent_below, integers_of, largest_cost, scaled_pairs, warn_of_lost
-from lbopt.assignment.settling import checked_bounds, frozen, reachable, sample, scaled_prices, settled, shares
 from lbopt.exceptions import InputError
 from lbopt.kernels.assignment.costs import cheaper_elsewhere, keep_cheapest
 from lbopt.kernels.assignment.state import FORBIDDEN

@@ -32,10 +32,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.assignment.costs import Pairs
-from lbopt.assignment.level import Room
-from lbopt.assignment.scale import exponent_below, largest_cost
-from lbopt.assignment.settling import settled
+from lbopt.assignment.costs import Pairs, exponent_below, largest_cost
+from lbopt.assignment.level import Room, settled
 from lbopt.exceptions import InputError
 from lbopt.kernels.assignment.costs import few_products, integer_costs, move_sums, squared_distances
 from lbopt.model.integers import IntArray

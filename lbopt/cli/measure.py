@@ -16,7 +16,7 @@ from lbopt.files import called, check_name, read_toml
 from lbopt.studies.configuration import Configuration, Option, from_words
 
 if TYPE_CHECKING:
-    from lbopt.hardware.measure.forecast import Forecast
+    from lbopt.hardware.measure.card import Forecast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from lbopt.studies.requests import RequestSource
 
 if TYPE_CHECKING:
     from lbopt.instances.library import Entry
-    from lbopt.instances.library.runs import StoredRun
+    from lbopt.instances.library.collection import StoredRun
 
 _READ = ("format", "prompt_column", "output_column", "arrival_column", "skip_malformed")
 
@@ -169,7 +169,7 @@ def _problems(name: str | None, asked: Shown) -> None:
     """Class, size, best known value, proved bound; of one what it is for, where it is from, and on whose word."""
     from lbopt.cli.console import print_lines, print_table, say
     from lbopt.instances import library
-    from lbopt.instances.library.runs import RUN_KIND
+    from lbopt.instances.library.collection import RUN_KIND
     from lbopt.report import library_tables as tables
 
     if name is not None:
@@ -199,7 +199,7 @@ def _problems(name: str | None, asked: Shown) -> None:
 def _listed(asked: Shown) -> tuple[list[Entry], list[StoredRun]]:
     """Return the packaged problems and runs that the options leave."""
     from lbopt.instances import library
-    from lbopt.instances.library.runs import RUN_KIND
+    from lbopt.instances.library.collection import RUN_KIND
 
     kind, workers = asked.problem_class, asked.workers
     runs = [] if asked.open or kind not in (None, RUN_KIND) else list(map(library.load_run, library.run_names()))

@@ -200,7 +200,7 @@ def _solve_packaged(asked: _Asked, out: Path | None) -> None:
 def _entries(asked: _Asked) -> list[Entry]:
     """Return the packaged problems of these names and patterns, each once."""
     from lbopt.instances import library
-    from lbopt.instances.library.runs import RUN_KIND
+    from lbopt.instances.library.collection import RUN_KIND
 
     if asked.problem_class == RUN_KIND:
         raise InputError("whole runs are no step problems; `lbopt show problems NAME` shows one")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lbopt.exceptions import InputError
 from lbopt.instances import CATALOGUE, TraceDescription, describe, families, fetch, open_reading
-from lbopt.instances.download import cache_folder
+from lbopt.instances.sources import cache_folder
 from lbopt.table import Table
 
 if TYPE_CHECKING:

@@ -150,8 +150,8 @@ def _run_again(study: Study, before: dict[str, Any], folder: Path, progress: Pro
 
 def _check_store(path: Path, rescue: Path | None) -> None:
     from lbopt.cli.console import remark, say
-    from lbopt.runner.store_check import check_store
-    from lbopt.runner.store_check import rescue as save
+    from lbopt.runner.store import check_store
+    from lbopt.runner.store import rescue as save
 
     found = check_store(path)
     for row in found.damaged:

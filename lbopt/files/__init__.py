@@ -7,8 +7,19 @@ mean is for the readers, which call it.
 
 from lbopt.files.blocks import TextBlocks, gunzipped, without_blank_end
 from lbopt.files.json_text import JsonFault, json_lines, json_value, parse_json, parse_toml, read_json, read_toml
-from lbopt.files.regular import LARGEST_DOCUMENT, called, check_name, exists, opened, read_bytes, starts_with
-from lbopt.files.shown import listed, printable, repeated, shown
+from lbopt.files.regular import (
+    LARGEST_DOCUMENT,
+    called,
+    check_name,
+    exists,
+    listed,
+    opened,
+    printable,
+    read_bytes,
+    repeated,
+    shown,
+    starts_with,
+)
 from lbopt.files.text import CsvTable, csv_records, csv_table, line_of, not_by_commas, read_text, text_bytes
 
 __all__ = [

@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.files.regular import LARGEST_DOCUMENT, called
-from lbopt.files.shown import repeated, shown
+from lbopt.files.regular import LARGEST_DOCUMENT, called, repeated, shown
 from lbopt.files.text import read_text, text_bytes
 
 #: Lists and objects inside one another; what lbopt writes has at most eight.

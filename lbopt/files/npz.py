@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.files.blocks import most_unpacked
-from lbopt.files.shown import repeated, shown
+from lbopt.files.regular import repeated, shown
 
 #: Members of an archive; the library of lbopt has some hundred, a capture at most six.
 MOST_MEMBERS = 4096

@@ -12,8 +12,7 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.files.blocks import most_unpacked
-from lbopt.files.regular import called, opened
-from lbopt.files.shown import repeated, shown
+from lbopt.files.regular import called, opened, repeated, shown
 
 #: Bytes of a Parquet file, and of its columns before compression.
 LARGEST_PARQUET = 8 * 2**30

@@ -13,8 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from lbopt.exceptions import InputError
-from lbopt.files.regular import LARGEST_DOCUMENT, called, read_bytes
-from lbopt.files.shown import listed, repeated, shown
+from lbopt.files.regular import LARGEST_DOCUMENT, called, listed, read_bytes, repeated, shown
 
 #: The byte order mark of UTF-8.
 MARK = b"\xef\xbb\xbf"

@@ -4,13 +4,11 @@ Importing this package is cheap; pandas, SciPy and pooch are imported where a fi
 described or fetched.
 """
 
-from lbopt.instances.catalogue import CATALOGUE, PublicTrace
 from lbopt.instances.describe import Spread, TraceDescription, describe
-from lbopt.instances.download import Fetched, fetch
 from lbopt.instances.families import generate
 from lbopt.instances.readers import Columns, Reading, read_trace
 from lbopt.instances.router_log import RouterLog, read_router_log
-from lbopt.instances.sources import open_reading, open_trace
+from lbopt.instances.sources import CATALOGUE, Fetched, PublicTrace, fetch, open_reading, open_trace
 
 __all__ = [
     "CATALOGUE",

@@ -10,7 +10,6 @@ from lbopt.locality.band_router import BandRouter
 from lbopt.locality.capture import Capture, capture_of, read_capture, write_capture
 from lbopt.locality.drift import Alarm, DriftReading, DriftWatch
 from lbopt.locality.fit import FitConfig, LayerMask, RoutingFit, fit_layer_mask, fit_routing
-from lbopt.locality.gate import GateLaw, MoEShape, World, draw_scores, draw_world
 from lbopt.locality.routing_table import (
     DriftReference,
     Made,
@@ -36,10 +35,15 @@ from lbopt.locality.signature_cache import BlockState, SignatureCache
 from lbopt.locality.wire_form import counts_as_text, counts_of_text
 from lbopt.locality.workload import (
     ExpertActivity,
+    GateLaw,
+    MoEShape,
     WorkloadConfig,
+    World,
     draw_activity,
     draw_domains,
+    draw_scores,
     draw_workload,
+    draw_world,
     expected_union,
     language_shares,
     language_workload,

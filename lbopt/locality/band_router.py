@@ -34,8 +34,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.locality.band import NEGATIVE, PRESENT, ROOT, SCALE, SIGNED, WEIGHED, Band, choose, measure, members
-from lbopt.locality.gate import Bools, Floats, Ints
 from lbopt.locality.routing_table import RoutingTable
+from lbopt.locality.workload import Bools, Floats, Ints
 
 #: Numbers of rows that are tried; 0 = every product is taken.
 _NUMBERS = (0, 2, 4, 8, 12, 16, 24, 32)

@@ -35,9 +35,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.locality.archive import Format, member, read_archive, write_archive
-from lbopt.locality.gate import Floats, Ints, MoEShape, check_choices, check_whole, counted
 from lbopt.locality.signature import check_layers
-from lbopt.locality.workload import ExpertActivity
+from lbopt.locality.workload import ExpertActivity, Floats, Ints, MoEShape, check_choices, check_whole, counted
 
 FORMAT = Format("lbopt-expert-capture", 1, "capture of calibration requests", "lbopt export task")
 

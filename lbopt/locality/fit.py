@@ -33,7 +33,6 @@ from lbopt.exceptions import InputError
 from lbopt.kernels.locality.forward_selection import forward_selection
 from lbopt.kernels.locality.pair_products import pair_products
 from lbopt.locality.capture import Capture
-from lbopt.locality.gate import Floats, Ints, MoEShape, check_whole
 from lbopt.locality.routing_table import Made, RoutingTable, drift_reference
 from lbopt.locality.signature import (
     DECIMALS,
@@ -47,8 +46,8 @@ from lbopt.locality.signature import (
     signatures,
     transformed,
 )
-from lbopt.locality.workload import ExpertActivity
-from lbopt.runner.outcome import utc_now
+from lbopt.locality.workload import ExpertActivity, Floats, Ints, MoEShape, check_whole
+from lbopt.runner.row import utc_now
 from lbopt.spec import unknown
 
 #: Sums of products of doubled ranks are exact in float64 up to here.

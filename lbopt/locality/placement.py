@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.locality.gate import Bools, Floats, Ints, check_whole
+from lbopt.locality.workload import Bools, Floats, Ints, check_whole
 from lbopt.model.integers import LARGEST_TOTAL
 from lbopt.model.step_problem import StepProblem
 

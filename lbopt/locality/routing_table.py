@@ -47,8 +47,8 @@ from numpy.typing import ArrayLike, NDArray
 from lbopt.exceptions import InputError
 from lbopt.files import repeated, shown
 from lbopt.locality.archive import Format, member, read_archive, write_archive
-from lbopt.locality.gate import Bools, Floats, Ints, MoEShape
 from lbopt.locality.signature import TRANSFORMS, IdfTable, check_layers, transformed
+from lbopt.locality.workload import Bools, Floats, Ints, MoEShape
 from lbopt.spec import unknown
 
 

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.locality.gate import Floats, Ints, check_whole
+from lbopt.locality.workload import Floats, Ints, check_whole
 from lbopt.spec import unknown
 
 #: The transforms, and which measurement each is made of.

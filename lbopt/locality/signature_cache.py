@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.locality.gate import MoEShape, check_choices, check_whole, counted
+from lbopt.locality.workload import MoEShape, check_choices, check_whole, counted
 
 #: The largest count of an int8 row; an expert is chosen at most once by a token of the block.
 MOST_TOKENS = 127

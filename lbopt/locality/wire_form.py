@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lbopt.exceptions import InputError
-from lbopt.locality.gate import Ints, MoEShape, counted
+from lbopt.locality.workload import Ints, MoEShape, counted
 
 _LARGEST = 2**16 - 1
 

@@ -1,11 +1,10 @@
 """The prefill side: gated passes of instances with several units, and policies that hold requests back or do not."""
 
 from lbopt.prefill.allocations import ALLOCATIONS, Allocation, make_allocation, pbaa
-from lbopt.prefill.metrics import PrefillMetrics
 from lbopt.prefill.pace import AdaptiveInterval
 from lbopt.prefill.policies import PREFILL_POLICIES, DispatchPolicy, make_prefill_policy
 from lbopt.prefill.requests import PrefillRequests
-from lbopt.prefill.run import PrefillRun
+from lbopt.prefill.run import PrefillMetrics, PrefillRun
 from lbopt.prefill.setting import PassTime, PrefillSetting
 from lbopt.prefill.simulate import Simulation, simulate_prefill
 

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.kernels.prefill import codes
 from lbopt.prefill.protocol.bound import BoundOnArrival, Rule
-from lbopt.prefill.protocol.engine import Devices
-from lbopt.prefill.protocol.faults import FaultPlan
+from lbopt.prefill.protocol.faults import Devices, FaultPlan
 from lbopt.prefill.protocol.scheduler import TripleCheck
 from lbopt.prefill.protocol.setting import ProtocolSetting
 from lbopt.prefill.protocol.world import Outcome, World

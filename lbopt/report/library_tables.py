@@ -7,8 +7,8 @@ from typing import Any
 
 from lbopt import numbers
 from lbopt.instances.library import Entry, StoredRun
+from lbopt.instances.library.collection import MEASURES, RUN_KIND
 from lbopt.instances.library.entry import CERTIFICATES, PROOFS
-from lbopt.instances.library.runs import MEASURES, RUN_KIND
 from lbopt.studies.library import Attempt
 from lbopt.table import Table
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from lbopt.hardware.measure import AttentionTimes, Measurement
-from lbopt.hardware.measure.forecast import Compared
+from lbopt.hardware.measure.card import Compared
 from lbopt.report.contents import Contents, write_folder
 from lbopt.report.figures import COLOURS, new_figure
 from lbopt.report.measure_tables import forecast_csv, measure_csv, power_csv

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lbopt import numbers
-from lbopt.hardware.cards.device import DeviceCard
+from lbopt.hardware.cards.catalogue import DeviceCard
 from lbopt.hardware.measure import AttentionTimes, Measurement
 from lbopt.hardware.measure.attention import MOST_UNREST
-from lbopt.hardware.measure.forecast import Compared, Forecast
-from lbopt.hardware.measure.linearity import TOLERANCE
+from lbopt.hardware.measure.card import Compared, Forecast
 from lbopt.hardware.measure.power import PowerTimes
 from lbopt.hardware.measure.products import LayerTimes
-from lbopt.hardware.measure.timing import Estimate, Samples
+from lbopt.hardware.measure.timing import TOLERANCE, Estimate, Samples
 from lbopt.table import Table
 
 _UNITS = {

@@ -6,8 +6,7 @@ brings the two together on an engine. Nothing here knows what the tasks are abou
 
 from lbopt.runner.engines import ENGINES, Dask, Engine, Isolated, Joblib, Serial, make_engine
 from lbopt.runner.export import export_store
-from lbopt.runner.outcome import DamagedRowError, EngineError, Failure, Outcome, StoreError
-from lbopt.runner.row import DamagedRow, Row
+from lbopt.runner.row import DamagedRow, DamagedRowError, EngineError, Failure, Outcome, Row, StoreError
 from lbopt.runner.run import Collection, Progress, Summary, collect, run_tasks
 from lbopt.runner.store import Store
 from lbopt.runner.task import Task, canonical_json

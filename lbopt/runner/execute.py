@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.runner.outcome import Failure, Outcome
+from lbopt.runner.row import Failure, Outcome
 from lbopt.runner.task import Task, canonical_json
 
 _Handler = Callable[[int, FrameType | None], object]

@@ -18,7 +18,7 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
-from lbopt.runner.outcome import StoreError
+from lbopt.runner.row import StoreError
 
 #: Set to 1, it lets a store be written on a network file system.
 OVERRIDE = "LBOPT_NETWORK_STORE"

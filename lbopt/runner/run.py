@@ -13,7 +13,7 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.runner.engines import Engine, make_engine
-from lbopt.runner.outcome import DamagedRowError, EngineError, Failure, Outcome
+from lbopt.runner.row import DamagedRowError, EngineError, Failure, Outcome
 from lbopt.runner.store import Store
 from lbopt.runner.task import Task, canonical_json
 

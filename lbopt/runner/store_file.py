@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lbopt.exceptions import InputError
-from lbopt.runner.outcome import StoreError
-from lbopt.runner.row import COLUMNS, Row, checked_row, seal_of
+from lbopt.runner.row import COLUMNS, Row, StoreError, checked_row, seal_of
 
 #: "lbrs" in ASCII: what makes a SQLite file one of ours.
 APPLICATION_ID = 0x6C627273

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbopt.assignment import BalancedKMeans, balanced_assignment
+from lbopt.assignment.costs import largest_cost
 from lbopt.assignment.k_means import Clusters, Points
-from lbopt.assignment.scale import largest_cost
 
 
 def unit(rows):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbopt.assignment import balanced_assignment
-from lbopt.assignment.scale import largest_cost
+from lbopt.assignment.costs import largest_cost
 
 
 def total(costs, capacity, lower, **more):

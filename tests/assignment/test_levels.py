@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbopt.assignment.settling import LEAST_PER_CENTRE, RATIO, level_sizes, levels, sample, shares
+from lbopt.assignment.level import LEAST_PER_CENTRE, RATIO, level_sizes, levels, sample, shares
 
 
 @given(st.integers(1, 3000), st.data())

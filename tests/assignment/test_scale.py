@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbopt.assignment import balanced_assignment, scale_costs
-from lbopt.assignment.scale import exponent_below, largest_cost
+from lbopt.assignment.costs import exponent_below, largest_cost
 
 FLOATS = st.floats(-1e308, 1e308, allow_subnormal=True)
 

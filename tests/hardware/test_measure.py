@@ -7,7 +7,7 @@ import pytest
 from hardware.fake_backend import FakeBackend, Heard, linear
 
 from lbopt.exceptions import InputError
-from lbopt.hardware.cards.device import DeviceCard
+from lbopt.hardware.cards.catalogue import DeviceCard
 from lbopt.hardware.measure import MeasureConfig, card_text, make_backend, make_card, measure
 from lbopt.hardware.measure.attention import SHAPES, Point, grid, load_vectors, split
 from lbopt.hardware.measure.timing import median, take_samples

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.measure.attention import grid
-from lbopt.hardware.measure.linearity import fit_line, judge
+from lbopt.hardware.measure.timing import fit_line, judge
 
 POINTS = grid(1024, 2**20, 9, (1, 8))
 

@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from lbopt.hardware.cards.device import DeviceCard
+from lbopt.hardware.cards.catalogue import DeviceCard
 
 CARDS = {
     path.name: tomllib.loads(path.read_text(encoding="utf-8"))

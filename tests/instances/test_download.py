@@ -11,11 +11,10 @@ import pytest
 from instances import texts
 
 from lbopt.exceptions import InputError
-from lbopt.instances import catalogue, download
-from lbopt.instances.catalogue import CATALOGUE
-from lbopt.instances.download import fetch, fetched_path
+from lbopt.instances import sources
 from lbopt.instances.readers import read_trace
 from lbopt.instances.readers.formats import detect
+from lbopt.instances.sources import CATALOGUE, fetch, fetched_path
 
 AZURE = texts.AZURE_2023.encode()
 BURST = texts.BURSTGPT_OLD.encode()
@@ -61,7 +60,7 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch):
-    for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", download.URL_VARIABLE):
+    for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", sources.URL_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     server = Server()
     yield server
@@ -71,7 +70,7 @@ def server(monkeypatch):
 @pytest.fixture
 def pinned(monkeypatch):
     """The pinned entry of the catalogue, pinned to the small file of these tests."""
-    entry = catalogue.PublicTrace(
+    entry = sources.PublicTrace(
         name="azure-2023-conv",
         base_url="https://nowhere.invalid",
         file="AzureLLMInferenceTrace_conv.csv",
@@ -179,7 +178,7 @@ def test_no_server(tmp_path, server):
 def test_slow_server(tmp_path, monkeypatch):
     import socket
 
-    monkeypatch.setattr(download, "TIMEOUT", 0.2)
+    monkeypatch.setattr(sources, "TIMEOUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(InputError, match=r"did not answer within 0\.2 s"):
@@ -187,12 +186,12 @@ def test_slow_server(tmp_path, monkeypatch):
 
 
 def test_environment(tmp_path, server, monkeypatch):
-    monkeypatch.setenv(download.URL_VARIABLE, server.url)
-    monkeypatch.setenv(download.CACHE_VARIABLE, str(tmp_path / "c"))
+    monkeypatch.setenv(sources.URL_VARIABLE, server.url)
+    monkeypatch.setenv(sources.CACHE_VARIABLE, str(tmp_path / "c"))
     server.serve("burstgpt-1", BURST)
     assert fetch("burstgpt-1").path == tmp_path / "c" / "BurstGPT_1.csv"
-    monkeypatch.delenv(download.CACHE_VARIABLE)
-    assert "lbopt" in str(download.cache_folder())
+    monkeypatch.delenv(sources.CACHE_VARIABLE)
+    assert "lbopt" in str(sources.cache_folder())
 
 
 @pytest.mark.parametrize(
@@ -202,7 +201,7 @@ def test_an_address_elsewhere_needs_https(tmp_path, base, monkeypatch):
     """As an option and from the environment; nothing is asked of the network."""
     with pytest.raises(InputError, match="is not https"):
         fetch("burstgpt-1", base_url=base, cache=tmp_path)
-    monkeypatch.setenv(download.URL_VARIABLE, base)
+    monkeypatch.setenv(sources.URL_VARIABLE, base)
     with pytest.raises(InputError, match="is not https"):
         fetch("burstgpt-1", cache=tmp_path)
     assert names(tmp_path) == []
@@ -211,8 +210,8 @@ def test_an_address_elsewhere_needs_https(tmp_path, base, monkeypatch):
 def test_a_redirection_elsewhere_needs_https(tmp_path, server, monkeypatch):
     """The server sends the client to a name that only looks like this machine's."""
     server.serve("burstgpt-1", BURST)
-    monkeypatch.setattr(download, "_is_loopback", lambda host: False)
-    monkeypatch.setattr(download, "_address", lambda entry, base: f"{server.url}{entry.file}")
+    monkeypatch.setattr(sources, "_is_loopback", lambda host: False)
+    monkeypatch.setattr(sources, "_address", lambda entry, base: f"{server.url}{entry.file}")
     with pytest.raises(InputError, match=r"redirected address .* is not https"):
         fetch("burstgpt-1", cache=tmp_path)
     assert names(tmp_path) == []
@@ -220,7 +219,7 @@ def test_a_redirection_elsewhere_needs_https(tmp_path, server, monkeypatch):
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
 def test_addresses_of_this_machine(host):
-    assert download._is_loopback(host)
+    assert sources._is_loopback(host)
 
 
 @pytest.mark.parametrize(

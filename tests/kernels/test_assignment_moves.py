@@ -4,9 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbopt.assignment.costs import Pairs
+from lbopt.assignment.costs import Pairs, largest_size
 from lbopt.assignment.level import Level, no_moves
-from lbopt.assignment.scale import largest_size
 from lbopt.kernels.assignment.costs import scaled
 from lbopt.kernels.assignment.moves import enter, label_cheapest, leave, list_again, list_first, total_cost
 from lbopt.kernels.assignment.paths import settle

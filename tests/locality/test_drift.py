@@ -7,8 +7,7 @@ import pytest
 
 from lbopt.exceptions import InputError
 from lbopt.locality import MoEShape, draw_activity, draw_workload, fit_routing, task_workload
-from lbopt.locality.drift import BLOCK, DriftWatch, features
-from lbopt.locality.mix_charts import centroid_groups, centroid_kinds
+from lbopt.locality.drift import BLOCK, DriftWatch, centroid_groups, centroid_kinds, features
 from lbopt.locality.routing_table import DriftReference
 from lbopt.locality.workload import draw_domains
 

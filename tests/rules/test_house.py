@@ -103,7 +103,7 @@ def test_the_wall_clock_only_dates_results():
             and clocks["time"] & {alias.name for alias in node.names}
         )
     }
-    assert found == {"hardware/measure/measurement.py", "runner/outcome.py", "serving/record/writer.py"}
+    assert found == {"hardware/measure/measurement.py", "runner/row.py", "serving/record/writer.py"}
 
 
 def test_numba_lives_in_the_kernels():

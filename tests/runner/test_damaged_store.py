@@ -12,7 +12,7 @@ from lbopt.exceptions import InputError, LbOptError
 from lbopt.runner import DamagedRow, DamagedRowError, Store, StoreError, Summary, Task, collect, export_store, run_tasks
 from lbopt.runner.row import COLUMNS as ROW
 from lbopt.runner.row import checked_row, seal_of
-from lbopt.runner.store_check import check_store, rescue
+from lbopt.runner.store import check_store, rescue
 
 STORED = sorted((Path(__file__).resolve().parents[1] / "stored" / "stores").glob("*.sqlite"))
 

@@ -8,7 +8,7 @@ import pytest
 
 from lbopt.exceptions import BackendUnavailableError, InputError
 from lbopt.runner.engines import dask_cluster
-from lbopt.runner.outcome import EngineError
+from lbopt.runner.row import EngineError
 
 
 class Client:

@@ -93,9 +93,7 @@ def test_a_log_of_all_requests_is_not_replayed_over_a_part_of_them(file, tmp_pat
     log = tmp_path / "log.csv"
     log.write_text("worker,start_time\n" + "".join(f"{i % 8},{i}\n" for i in range(100)))
     replay = f"replay:{log}"
-    with pytest.raises(
-        InputError, match=r"'replay:log.csv' is a log of all requests .* give other requests by train"
-    ):
+    with pytest.raises(InputError, match=r"'replay:log.csv' is a log of all requests .* give other requests by train"):
         prepared(file, replay, LEARNS, train_share=share)
     run, training = prepared(file, replay, LEARNS, train_on="burstgpt-like")
     assert (len(run), len(training)) == (100, 10_000)

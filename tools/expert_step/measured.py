@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import BackendUnavailableError, InputError
-from lbopt.hardware.fit.least_squares import LeastSquares, relative_least_squares
+from lbopt.hardware.fit.law import LeastSquares, relative_least_squares
 from lbopt.hardware.measure.measurement import today
 from lbopt.hardware.measure.timing import Estimate
 from lbopt.hardware.measure.torch_backend import TorchDevice

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.cards.catalogue import model_card
-from lbopt.hardware.step_time.experts import expected_active
+from lbopt.hardware.step_time.barrier_form import expected_active
 
 #: Bytes of a number: weights and cache are bfloat16.
 ITEMSIZE = 2

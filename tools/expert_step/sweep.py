@@ -16,7 +16,7 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.measure.torch_backend import TorchDevice, fastest
-from lbopt.hardware.step_time.experts import expected_active
+from lbopt.hardware.step_time.barrier_form import expected_active
 from tools.expert_step.parts import PlainParts, State, Tiles, TritonParts, Weights
 from tools.expert_step.plan import DecoderShape, Place, choices, steering
 

@@ -1,7 +1,9 @@
 """Cards: what documents or measurements say of devices and models."""
 
 from lbopt.hardware.cards.catalogue import (
+    CONSTANTS,
     Calibration,
+    DeviceCard,
     calibration_of,
     calibrations,
     device_card,
@@ -9,7 +11,6 @@ from lbopt.hardware.cards.catalogue import (
     model_card,
     model_names,
 )
-from lbopt.hardware.cards.device import CONSTANTS, DeviceCard
 from lbopt.hardware.cards.model import ARCHITECTURE, ModelCard
 
 __all__ = [

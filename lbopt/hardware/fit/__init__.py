@@ -12,8 +12,7 @@ from lbopt.hardware.fit.calibration import (
     fit_pooled,
     hold_out,
 )
-from lbopt.hardware.fit.law import LAWS, Law, LawFit, Observations, Rows, Variable, fit_law
-from lbopt.hardware.fit.least_squares import LeastSquares, least_squares
+from lbopt.hardware.fit.law import LAWS, Law, LawFit, LeastSquares, Observations, Rows, Variable, fit_law, least_squares
 from lbopt.hardware.fit.read_rows import read_rows
 
 __all__ = [

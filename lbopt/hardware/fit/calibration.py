@@ -34,8 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.hardware.fit.law import LawFit, Observations, Rows, fit_law, laws_for
-from lbopt.hardware.fit.least_squares import LeastSquares, least_squares
+from lbopt.hardware.fit.law import LawFit, LeastSquares, Observations, Rows, fit_law, laws_for, least_squares
 from lbopt.statistics import CONFIDENCE, half_width
 
 #: Names of what the common slope multiplies.

@@ -2,8 +2,7 @@
 
 from lbopt.hardware.measure.attention import AttentionTimes
 from lbopt.hardware.measure.backend import BACKENDS, Backend, make_backend
-from lbopt.hardware.measure.card import card_text, make_card
-from lbopt.hardware.measure.forecast import compare, forecasts
+from lbopt.hardware.measure.card import card_text, compare, forecasts, make_card
 from lbopt.hardware.measure.measurement import MeasureConfig, Measurement, layers_of, measure
 
 __all__ = [

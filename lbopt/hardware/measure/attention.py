@@ -44,8 +44,18 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.measure.backend import Backend, Decode
-from lbopt.hardware.measure.linearity import Linearity, LinearLaw, fit_line, judge
-from lbopt.hardware.measure.timing import Estimate, Progress, Samples, Work, median, take_samples
+from lbopt.hardware.measure.timing import (
+    Estimate,
+    Linearity,
+    LinearLaw,
+    Progress,
+    Samples,
+    Work,
+    fit_line,
+    judge,
+    median,
+    take_samples,
+)
 from lbopt.spec import unknown
 
 if TYPE_CHECKING:

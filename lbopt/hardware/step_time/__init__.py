@@ -1,8 +1,13 @@
 """Seconds of a decode step from what its workers hold and run: laws behind one protocol."""
 
-from lbopt.hardware.step_time.barrier_form import AffineStepTime, BarrierForm, MeanTermStepTime
+from lbopt.hardware.step_time.barrier_form import (
+    AffineStepTime,
+    BarrierForm,
+    ExpertStepTime,
+    MeanTermStepTime,
+    expected_active,
+)
 from lbopt.hardware.step_time.calibrated_law import CalibratedStepTime
-from lbopt.hardware.step_time.experts import ExpertStepTime, expected_active
 from lbopt.hardware.step_time.roofline import KINDS, Breakdown, RooflineStepTime, kinds_of, roofline_terms_at
 from lbopt.hardware.step_time.step_work import Deployment, Formats, StepWork, step_work
 from lbopt.hardware.step_time.table import (

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.cards import device_card, model_card
-from lbopt.hardware.step_time.barrier_form import BarrierForm
-from lbopt.hardware.step_time.experts import number_text
+from lbopt.hardware.step_time.barrier_form import BarrierForm, number_text
 from lbopt.hardware.step_time.step_work import DecodeStep, Deployment, Formats
 
 if TYPE_CHECKING:  # it is made of the laws of this package

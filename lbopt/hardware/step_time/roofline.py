@@ -61,11 +61,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.hardware.cards.device import DeviceCard
+from lbopt.hardware.cards.catalogue import DeviceCard
 from lbopt.hardware.cards.model import ModelCard
 from lbopt.hardware.quantity import Quantity
-from lbopt.hardware.step_time.barrier_form import AffineStepTime, BarrierForm
-from lbopt.hardware.step_time.experts import number_text
+from lbopt.hardware.step_time.barrier_form import AffineStepTime, BarrierForm, number_text
 from lbopt.hardware.step_time.step_work import Deployment, Formats, step_work
 from lbopt.spec import unknown
 

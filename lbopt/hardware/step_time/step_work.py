@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.cards.model import ModelCard
-from lbopt.hardware.step_time.experts import expected_active
+from lbopt.hardware.step_time.barrier_form import expected_active
 
 
 @dataclass(frozen=True, slots=True)

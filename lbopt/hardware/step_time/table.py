@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.cards.catalogue import device_card, model_card
-from lbopt.hardware.step_time.barrier_form import AffineStepTime, BarrierForm, MeanTermStepTime
+from lbopt.hardware.step_time.barrier_form import AffineStepTime, BarrierForm, ExpertStepTime, MeanTermStepTime
 from lbopt.hardware.step_time.calibrated_law import CalibratedStepTime
-from lbopt.hardware.step_time.experts import ExpertStepTime
 from lbopt.hardware.step_time.roofline import Breakdown, RooflineStepTime
 from lbopt.hardware.step_time.step_work import Deployment
 from lbopt.spec import options_of, unknown

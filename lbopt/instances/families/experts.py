@@ -8,7 +8,7 @@ requests, each of which is one of those prompts, drawn by itself. Outputs are 51
 in the published runs. Fewer layers than the model has are drawn: expert use is a mean over layers, and time grows with
 their number. Prompt lengths are assumed (the source does not give them): lognormal, median 200, cut to 16 to 1,024.
 
-Source: ELDR (arXiv 2607.00466), evaluation; what the gates are calibrated to: `lbopt.locality.gate`, `.workload`.
+Source: ELDR (arXiv 2607.00466), evaluation; what the gates are calibrated to: `lbopt.locality.workload`, `.workload`.
 """
 
 from __future__ import annotations

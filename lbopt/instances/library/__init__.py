@@ -10,8 +10,7 @@
 Beside them are whole small runs that are bad for a rule: `run_names` and `load_run`, see `runs`.
 """
 
-from lbopt.instances.library.collection import KINDS, certificate, load, names
+from lbopt.instances.library.collection import KINDS, StoredRun, certificate, load, load_run, names, run_names
 from lbopt.instances.library.entry import Entry, Origin, Record
-from lbopt.instances.library.runs import StoredRun, load_run, run_names
 
 __all__ = ["KINDS", "Entry", "Origin", "Record", "StoredRun", "certificate", "load", "load_run", "names", "run_names"]

@@ -1,18 +1,202 @@
-"""Which column holds which quantity: named by an option, or recognised by its name and confirmed by its content."""
+"""Which column of a log holds which quantity: exports by their signature, cells as numbers, names and content.
+
+Exports of engines, as a table: the signature by which each is known, and what to switch on where it lacks something.
+
+A format whose columns have names of their own, or need another way in, is one entry more.
+
+Cells of a column: numbers with thousands separators and decimal commas, dates, words that say that there is nothing.
+
+NumPy's arrays of texts take the room of the longest one in every row, and lose a NUL at an end; so columns stay lists,
+and `coded` makes numbers of the distinct texts.
+
+Which column holds which quantity: named by an option, or recognised by its name and confirmed by its content.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lbopt.columns import QUANTITIES, canonical, quantity_of
 from lbopt.exceptions import InputError
 from lbopt.files import listed
-from lbopt.instances.router_log.cells import IS_DATE, NOTHING, coded, comma_of_counts, read_numbers
 from lbopt.instances.router_log.table import Table
 from lbopt.spec import did_you_mean
+
+_ENGINE_INSTANCE = "; give each engine its name, OTEL_RESOURCE_ATTRIBUTES=service.instance.id=NAME, or add an attribute"
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """One format of logs.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    signature
+        Parts of the names of its columns, all of which are there.
+    spans
+        Whether it is of spans; otherwise of rows.
+    hints
+        By quantity, what to add to the error where no column holds it.
+    """
+
+    name: str
+    signature: tuple[str, ...] = ()
+    spans: bool = False
+    hints: Mapping[str, str] = field(default_factory=dict)
+
+
+EXPORTS = (
+    Export(
+        "vLLM",
+        ("gen_ai.latency.time_in_queue",),
+        spans=True,
+        hints={
+            "worker": f"{_ENGINE_INSTANCE} dp_rank",
+            "start": "; the attribute gen_ai.latency.time_to_first_token says it",
+        },
+    ),
+    Export(
+        "spans",
+        spans=True,
+        hints={
+            "worker": f"{_ENGINE_INSTANCE} worker; the span of a client says it in server.address",
+            "start": "; the attribute gen_ai.response.time_to_first_chunk says it for answers that stream",
+        },
+    ),
+    Export(
+        "SGLang",
+        ("e2e_latency", "completion_tokens"),
+        hints={
+            "worker": "; newer servers write dp_rank into meta_info, else add a field worker as you collect the files",
+            "start": "; start the server with --enable-metrics, which adds prefill_finished_time to meta_info",
+            "arrival": "; start the server with --enable-metrics, which adds request_received_ts to meta_info",
+        },
+    ),
+    Export("table"),
+)
+
+
+def export_of(table: Table) -> Export:
+    """Return the first format of the table whose signature a log has."""
+    names = " ".join(table.columns)
+    return next(
+        one for one in EXPORTS if one.spans == (table.kind == "spans") and all(part in names for part in one.signature)
+    )
+
+
+#: A date-time as it begins.
+IS_DATE = re.compile(r"\s*\d{4}-\d\d-\d\d([T ]\d\d.*)?\s*", re.DOTALL)
+
+#: Cells that hold nothing, in lower case.
+NOTHING = frozenset({"", "nan", "null", "none", "na", "n/a", "nat", "<na>", "-", "--", "\\n"})
+
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
+_GROUPED_DOTS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?")
+_SPACES = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f'’_](?=\d{3}(?!\d))")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """A column of numbers.
+
+    Parameters
+    ----------
+    real
+        float64 (N,); NaN where the cell holds nothing or no number.
+    whole
+        int64 (N,), exact, where every number is written as a whole one; else None.
+    missing
+        bool (N,), cells that hold nothing.
+    bad
+        bool (N,), cells that hold something else than a finite number.
+    """
+
+    real: NDArray[np.float64]
+    whole: NDArray[np.int64] | None
+    missing: NDArray[np.bool_]
+    bad: NDArray[np.bool_]
+
+
+def missing_cells(texts: list[str]) -> NDArray[np.bool_]:
+    """Return bool (N,), which cells hold nothing."""
+    return np.fromiter((text.strip().lower() in NOTHING for text in texts), dtype=bool, count=len(texts))
+
+
+def read_numbers(texts: list[str], *, comma: str = "decimal") -> Numbers:
+    """Return the numbers of a column; `comma` is "decimal" or "thousands", as `comma_of_times` tells."""
+    missing = missing_cells(texts)
+    there = texts if not missing.any() else [text for text, gone in zip(texts, missing, strict=True) if not gone]
+    bad = np.zeros(len(texts), dtype=bool)
+    if not any("," in text for text in there):
+        for kind, dtype in ((int, np.int64), (float, np.float64)):
+            try:
+                found = np.fromiter(map(kind, there), dtype=dtype, count=len(there))
+            except (ValueError, OverflowError):
+                continue
+            if kind is float and not np.isfinite(found).all():
+                break
+            real = np.full(len(texts), np.nan)
+            real[~missing] = found
+            if kind is float:
+                return Numbers(real, None, missing, bad)
+            whole = np.zeros(len(texts), dtype=np.int64)
+            whole[~missing] = found
+            return Numbers(real, whole, missing, bad)
+    real = np.array([np.nan if gone else _number(text, comma) for text, gone in zip(texts, missing, strict=True)])
+    bad = ~missing & ~np.isfinite(real)
+    real[bad] = np.nan
+    return Numbers(real, None, missing, bad)
+
+
+def _number(text: str, comma: str) -> float:
+    bare = _SPACES.sub("", text.strip())
+    if "," in bare:
+        last_is_dot = bare.rfind(".") > bare.rfind(",")
+        if comma == "thousands" or last_is_dot or bare.count(",") > 1:
+            bare = bare.replace(",", "") if _GROUPED.fullmatch(bare.split(".")[0]) else "?"
+        else:
+            bare = bare.replace(".", "").replace(",", ".") if "." not in bare or _GROUPED_DOTS.fullmatch(bare) else "?"
+    elif bare.count(".") > 1 and _GROUPED_DOTS.fullmatch(bare):
+        bare = bare.replace(".", "")
+    try:
+        return float(bare)
+    except ValueError:
+        return np.nan
+
+
+def comma_of_times(texts: list[str], unit: str | None) -> str:
+    """Return what a comma means in a column of times: "12,345" is 12.345 unless the column says otherwise."""
+    with_comma = [text.strip() for text in texts if "," in text]
+    if any(text.count(",") > 1 or text.rfind(".") > text.rfind(",") for text in with_comma):
+        return "thousands"
+    if all(_GROUPED.fullmatch(text) for text in with_comma) and unit in ("ms", "us", "ns"):
+        return "thousands"
+    return "decimal"
+
+
+def comma_of_counts(texts: list[str]) -> str:
+    """Return what a comma means in a column of whole numbers: "1,234" is 1234 unless all end in ",000"."""
+    with_comma = [text.strip() for text in texts if "," in text]
+    if all(_GROUPED.fullmatch(text) for text in with_comma) and not (
+        len(with_comma) > 1 and all(text.endswith(",000") for text in with_comma)
+    ):
+        return "thousands"
+    return "decimal"
+
+
+def coded(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the distinct texts in order, and int64 (N,), the place of each text among them."""
+    names = sorted(set(texts))
+    place = {name: code for code, name in enumerate(names)}
+    return names, np.fromiter((place[text] for text in texts), dtype=np.int64, count=len(texts))
+
 
 _SAMPLE = 200
 _COUNTS = ("prompt", "output", "cached")

@@ -12,15 +12,16 @@ from lbopt.columns import SECONDS, unit_in
 from lbopt.exceptions import InputError
 from lbopt.files import shown
 from lbopt.instances.readers.values import BAD, LARGEST_TOKENS, nanoseconds
-from lbopt.instances.router_log.cells import (
+from lbopt.instances.router_log.guess import (
     IS_DATE,
+    Choice,
+    Chooser,
     coded,
     comma_of_counts,
     comma_of_times,
     missing_cells,
     read_numbers,
 )
-from lbopt.instances.router_log.guess import Choice, Chooser
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _FARTHEST = 9e18

@@ -12,10 +12,18 @@ from numpy.typing import NDArray
 
 from lbopt.columns import SECONDS
 from lbopt.exceptions import InputError
-from lbopt.instances.router_log.endings import UNKNOWN, first_of_each, identical_note, read_endings, settle_attempts
-from lbopt.instances.router_log.formats import export_of
-from lbopt.instances.router_log.guess import Choice, Chooser
-from lbopt.instances.router_log.log import FINISHED, RUNNING, ColumnReading, RouterLog
+from lbopt.instances.router_log.endings import (
+    FINISHED,
+    RUNNING,
+    UNKNOWN,
+    ColumnReading,
+    RouterLog,
+    first_of_each,
+    identical_note,
+    read_endings,
+    settle_attempts,
+)
+from lbopt.instances.router_log.guess import Choice, Chooser, export_of
 from lbopt.instances.router_log.order import loose_lengths, odd_paces, out_of_order, refuse_swapped_tokens, remarks
 from lbopt.instances.router_log.quantities import Clock, read_clock, read_counts, read_workers
 from lbopt.instances.router_log.table import read_table

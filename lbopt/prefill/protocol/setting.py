@@ -27,7 +27,7 @@ from typing import Annotated, Literal
 
 from lbopt.exceptions import InputError
 from lbopt.prefill.allocations import Allocation, make_allocation
-from lbopt.prefill.ranges import REQUESTS, SECONDS, TOKENS, Range, refuse_others, refuse_outside
+from lbopt.prefill.setting import REQUESTS, SECONDS, TOKENS, Range, refuse_others, refuse_outside
 
 TIMERS = ("spacing", "tick", "lattice", "none")
 TARGETS = ("skip", "ring", "free")

@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError, LbOptError
-from lbopt.prefill.protocol.engine import Devices, Log
-from lbopt.prefill.protocol.faults import FaultPlan, Kind
+from lbopt.prefill.protocol.faults import Devices, FaultPlan, Kind, Log
 from lbopt.prefill.protocol.messages import (
     Action,
     ArmWatchdog,

@@ -39,7 +39,7 @@ from lbopt.files import shown
 from lbopt.runner.engines import dask_worker
 from lbopt.runner.engines.isolated import checked_jobs
 from lbopt.runner.execute import deaf_children
-from lbopt.runner.outcome import EngineError, Failure, Outcome, provenance
+from lbopt.runner.row import EngineError, Failure, Outcome, provenance
 from lbopt.runner.task import Task
 
 #: An unreachable scheduler is given up after so long.

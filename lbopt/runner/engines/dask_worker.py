@@ -16,7 +16,7 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 
 from lbopt.runner.engines.isolated import Lane
-from lbopt.runner.outcome import EngineError, provenance
+from lbopt.runner.row import EngineError, provenance
 from lbopt.runner.task import Task
 
 #: How often a worker asks whether its task is still wanted.

@@ -34,7 +34,7 @@ from typing import IO, ClassVar, Protocol
 from lbopt.exceptions import InputError
 from lbopt.runner.engines import child
 from lbopt.runner.execute import execute
-from lbopt.runner.outcome import Failure, Outcome
+from lbopt.runner.row import Failure, Outcome
 from lbopt.runner.task import Task
 
 #: So many processes are started on any machine that is asked for them; beyond, four times the cores.

@@ -26,7 +26,7 @@ from typing import ClassVar
 from lbopt.exceptions import BackendUnavailableError
 from lbopt.runner.engines.isolated import Isolated, checked_jobs
 from lbopt.runner.execute import deaf_children, execute
-from lbopt.runner.outcome import EngineError, Outcome
+from lbopt.runner.row import EngineError, Outcome
 from lbopt.runner.task import Task
 
 _LOOK_SECONDS = 0.5

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.policies import Observation
 from lbopt.runner.locks import WriterLock
-from lbopt.runner.outcome import StoreError
+from lbopt.runner.row import StoreError
 from lbopt.serving.record.prefixes import PrefixHasher
 from lbopt.serving.state import RequestTracker, Sight, WorkerMirror
 

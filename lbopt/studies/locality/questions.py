@@ -217,7 +217,7 @@ def _rho_lead(better: tuple[str, ...], worse: str) -> Figure:
 
 
 def _signatures() -> Iterator[tuple[Any, ...]]:
-    # the order of transforms is what generalists were put in for, at this height and swing (`lbopt.locality.gate`)
+    # the order of transforms is what generalists were put in for, at this height and swing (`lbopt.locality.workload`)
     rho, mixed = "rho: transforms of counts above gate-prob", "fewer experts in a batch of {} of one domain"
     by_prob = _at_60("eldr", "p50", eldr_at(0.1, transform="gate-prob"))
     counted = _rho_lead(("count", "count-idf", "sqrt-count"), "gate-prob")

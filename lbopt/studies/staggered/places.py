@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.prefill import PassTime, PrefillSetting
-from lbopt.prefill.metrics import PrefillMetrics
+from lbopt.prefill.run import PrefillMetrics
 
 #: Units of an instance: 32 GPUs with tensor parallelism of 4.
 UNITS = 8

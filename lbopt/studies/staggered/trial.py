@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, simulate_prefill
-from lbopt.prefill.metrics import PrefillMetrics
+from lbopt.prefill.run import PrefillMetrics
 from lbopt.studies.staggered.places import PLACES, RULES, SPREAD, UNITS, Place, most_rate, prompts, values_of
 from lbopt.studies.staggered.rows import Key, Row
 

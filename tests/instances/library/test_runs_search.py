@@ -8,7 +8,7 @@ import pytest
 
 from lbopt.exceptions import InputError
 from lbopt.instances import library
-from lbopt.instances.library.runs import MEASURES, StoredRun, read_runs
+from lbopt.instances.library.collection import MEASURES, StoredRun, read_runs
 from lbopt.policies import POLICIES, make_policy
 from tools.library.runs import search as runs
 from tools.library.runs.__main__ import main

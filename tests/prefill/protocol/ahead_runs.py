@@ -7,8 +7,7 @@ from prefill.protocol.watched import Watched
 
 from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, simulate_prefill
 from lbopt.prefill.protocol import ProtocolSetting, TripleCheck
-from lbopt.prefill.protocol.engine import Devices
-from lbopt.prefill.protocol.faults import FaultPlan
+from lbopt.prefill.protocol.faults import Devices, FaultPlan
 
 
 class Exact(Watched):

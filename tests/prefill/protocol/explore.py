@@ -44,7 +44,7 @@ from prefill.protocol.quotient import canonical, digest
 from prefill.protocol.system import CHUNK, INTERVAL, LATE, PASS, POLLS, SOON, TOKENS, System
 
 from lbopt.prefill.protocol import ProtocolSetting, TripleCheck, initial_state
-from lbopt.prefill.protocol.engine import Engine
+from lbopt.prefill.protocol.faults import Engine
 from lbopt.prefill.protocol.messages import (
     ArmWatchdog,
     Arrival,

@@ -48,7 +48,7 @@ from dataclasses import fields
 from hashlib import blake2b
 
 from lbopt.prefill.protocol import InstanceState, Ledger, Phase, SchedulerState
-from lbopt.prefill.protocol.engine import Engine, Work
+from lbopt.prefill.protocol.faults import Engine, Work
 from lbopt.prefill.protocol.ledger import Entry
 from lbopt.prefill.protocol.messages import EndForward, FirstToken, PollAnswer, Send
 from lbopt.prefill.protocol.state import Batch

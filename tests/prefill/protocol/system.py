@@ -11,7 +11,7 @@ from prefill.protocol.monitor import Monitor
 from prefill.protocol.quotient import ahead
 from prefill.protocol.reckoned import reckoned
 
-from lbopt.prefill.protocol.engine import Engine
+from lbopt.prefill.protocol.faults import Engine
 from lbopt.prefill.protocol.state import SchedulerState
 
 #: Tokens of the requests: the second one takes two passes.

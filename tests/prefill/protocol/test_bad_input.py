@@ -4,8 +4,7 @@ import pytest
 
 from lbopt.exceptions import InputError
 from lbopt.prefill.protocol import ProtocolSetting, TripleCheck, initial_state
-from lbopt.prefill.protocol.engine import Devices
-from lbopt.prefill.protocol.faults import FaultPlan, Outage
+from lbopt.prefill.protocol.faults import Devices, FaultPlan, Outage
 from lbopt.prefill.protocol.messages import Arrival, EndForward, IntervalTick, Watchdog
 from lbopt.prefill.protocol.world import World
 

@@ -15,7 +15,7 @@ from prefill.protocol.watched import Watched
 from lbopt.exceptions import LbOptError
 from lbopt.prefill import PassTime
 from lbopt.prefill.protocol import ProtocolSetting, TripleCheck
-from lbopt.prefill.protocol.engine import Devices
+from lbopt.prefill.protocol.faults import Devices
 
 RULES = ("round-robin", "least-loaded", "longest-first", "pbaa", "pbaa:whole=yes", "backfill")
 #: s of a history in which something goes wrong.

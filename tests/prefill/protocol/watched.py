@@ -4,7 +4,7 @@ import math
 
 from prefill.protocol.monitor import BrokenPromiseError, Monitor
 
-from lbopt.prefill.protocol.engine import NO_LIMIT, Devices, PassLoad
+from lbopt.prefill.protocol.faults import NO_LIMIT, Devices, PassLoad
 from lbopt.prefill.protocol.world import World
 
 

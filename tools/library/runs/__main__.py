@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lbopt.cli.console import ProgressBar, print_table
 from lbopt.exceptions import InputError, LbOptError
-from lbopt.instances.library.runs import MEASURES, StoredRun
+from lbopt.instances.library.collection import MEASURES, StoredRun
 from lbopt.table import Table
 from tools.library.runs.search import FLEETS, RULES, Searched, search, searches
 

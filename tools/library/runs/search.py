@@ -20,7 +20,7 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.files import read_text
 from lbopt.hardware import AffineStepTime
-from lbopt.instances.library.runs import MEASURES, StoredRun, read_runs
+from lbopt.instances.library.collection import MEASURES, StoredRun, read_runs
 from lbopt.model import Fleet
 from lbopt.model.integers import IntArray
 from lbopt.policies import Policy, make_policy

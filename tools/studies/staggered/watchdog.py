@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from lbopt.prefill import PassTime
 from lbopt.prefill.protocol import ProtocolSetting, TripleCheck
-from lbopt.prefill.protocol.engine import Devices
-from lbopt.prefill.protocol.faults import FaultPlan, Outage
+from lbopt.prefill.protocol.faults import Devices, FaultPlan, Outage
 from lbopt.prefill.protocol.world import Outcome, World
 from lbopt.studies.staggered.rows import Key, Row
 
