@@ -13,6 +13,7 @@ from lbopt.studies.configuration import Configuration, Option, from_words
 
 _FORMATS = ("json", "mps", "lp")
 _WORKLOADS = ("task", "language")
+_OF_A_CAPTURE = ("requests", "layers", "experts", "per_token", "gate", "seed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,16 +56,16 @@ def _export(**given: Any) -> None:
     asked, out = from_words(_Asked, given), given["out"]
     what = Path(asked.source)
     if asked.source in _WORKLOADS:
-        refuse_others(asked, "a capture", "source", "requests", "layers", "experts", "per_token", "gate", "seed")
+        refuse_others(asked, "a capture", _OF_A_CAPTURE)
         _capture(asked, out)
     elif what.is_dir():
-        refuse_others(asked, "a record", "source")
+        refuse_others(asked, "a record")
         _record(asked.source, out)
     elif what.suffix or what.exists():
-        refuse_others(asked, "a store", "source", "to")
+        refuse_others(asked, "a store", ("to",))
         _store(what, asked.to or "csv", Path(out) if out else None)
     else:
-        refuse_others(asked, "a problem", "source", "to")
+        refuse_others(asked, "a problem", ("to",))
         _problem(asked.source, asked.to, Path(out) if out else None)
 
 

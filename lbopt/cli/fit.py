@@ -61,10 +61,10 @@ def _fit(**given: Any) -> None:
     """
     asked, out = from_words(_Asked, given), given["out"]
     if asked.workers is not None or Path(asked.file).suffix == ".npz":
-        refuse_others(asked, "a capture", "file", *_TABLE)
+        refuse_others(asked, "a capture", _TABLE)
         _fit_table(asked, out)
     else:
-        refuse_others(asked, "laws of step time", "file", *_LAWS)
+        refuse_others(asked, "laws of step time", _LAWS)
         _fit_laws(asked, Path(out) if out else None)
 
 

@@ -259,7 +259,7 @@ def _signature(of: Sequence[inspect.Parameter]) -> inspect.Signature:
     return inspect.Signature(sorted(of, key=is_option))
 
 
-def refuse_others(asked_for: Configuration, what: str, *concerned: str) -> None:
+def refuse_others(asked_for: Configuration, what: str, concerned: Iterable[str] = ()) -> None:
     """Refuse options that do not concern what a command of several kinds was asked for.
 
     Parameters
@@ -267,9 +267,9 @@ def refuse_others(asked_for: Configuration, what: str, *concerned: str) -> None:
     what
         What that is, for the error.
     concerned
-        Names of the fields that do; others must have their defaults.
+        Names of the fields that do beside its arguments; others must have their defaults.
     """
     for one in asked(type(asked_for)):
         value = getattr(asked_for, one.field, one.default)
-        if one.field not in concerned and value != one.default:
+        if not one.option.argument and one.field not in concerned and value != one.default:
             raise InputError(f"{one.spellings[0].partition('/')[0]} does not concern {what}; leave it out")

@@ -74,7 +74,7 @@ def _show(**given: Any) -> None:
     if asked.kind not in _KINDS:
         raise unknown("kind of thing", asked.kind, _KINDS)
     found = _KINDS[asked.kind]
-    refuse_others(asked, asked.kind, "kind", "name", *found.concerned)
+    refuse_others(asked, asked.kind, found.concerned)
     found.show(asked.name, asked)
 
 
@@ -173,7 +173,7 @@ def _problems(name: str | None, asked: Shown) -> None:
     from lbopt.report import library_tables as tables
 
     if name is not None:
-        refuse_others(asked, "one problem", "kind", "name", "as_json")
+        refuse_others(asked, "one problem", ("as_json",))
         entry: Any
         if name.startswith(f"{RUN_KIND}-"):
             entry = library.load_run(name)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from lbopt.instances.library import Entry
     from lbopt.model import StepProblem
 
+_OF_A_FILE = ("solver", "time_limit", "tie", "line", "effort", "target", "gap", "seed", "write")
+
 #: Seconds for each packaged problem where none are given.
 _SECONDS = 10.0
 
@@ -74,23 +76,10 @@ def _solve(**given: Any) -> None:
         raise InputError("name a file or a packaged problem (see: lbopt show problems), or '*' for all of these")
     first = Path(*asked.problems[:1])
     if len(asked.problems) == 1 and (first.suffix or first.exists()):
-        refuse_others(
-            asked,
-            "a file",
-            "problems",
-            "solver",
-            "time_limit",
-            "tie",
-            "line",
-            "effort",
-            "target",
-            "gap",
-            "seed",
-            "write",
-        )
+        refuse_others(asked, "a file", _OF_A_FILE)
         _solve_file(asked, first, out)
     else:
-        refuse_others(asked, "packaged problems", "problems", "solver", "time_limit", "seed", "problem_class", "open")
+        refuse_others(asked, "packaged problems", ("solver", "time_limit", "seed", "problem_class", "open"))
         _solve_packaged(asked, out)
 
 

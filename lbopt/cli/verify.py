@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lbopt.cli.from_config import as_verb, refuse_others
+from lbopt.exceptions import InputError
+from lbopt.files import called
 from lbopt.studies.configuration import Configuration, Option, from_words
 
 if TYPE_CHECKING:
@@ -63,13 +65,15 @@ def _verify(**given: Any) -> None:
     """
     asked = from_words(_Asked, given)
     if asked.result is not None:
-        refuse_others(asked, "a result", "subject", "result", "strict", "formal")
+        refuse_others(asked, "a result", ("strict", "formal"))
         _verify_result(asked, asked.result)
     elif asked.subject.is_dir() or not asked.subject.suffix:
-        refuse_others(asked, "the folder of a study", "subject", "allow_code")
+        refuse_others(asked, "the folder of a study", ("allow_code",))
         rerun(asked.subject, asked.allow_code)
+    elif asked.subject.suffix == ".json":
+        raise InputError(f"'{called(asked.subject)}' is no folder and no store; of a problem name the result, too")
     else:
-        refuse_others(asked, "a store", "subject", "rescue")
+        refuse_others(asked, "a store", ("rescue",))
         _check_store(asked.subject, asked.rescue)
 
 
@@ -99,7 +103,6 @@ def _verify_result(asked: _Asked, result: Path) -> None:
 def rerun(folder: Path, allow_code: bool) -> None:
     """Repeat a study from its run.json and compare every number but the times."""
     from lbopt.cli.console import ProgressBar, remark, say
-    from lbopt.exceptions import InputError
     from lbopt.policies.editions import edition, edition_of
     from lbopt.policies.python_file import changed_code, refused_code
     from lbopt.report.difference import account_difference, folder_difference

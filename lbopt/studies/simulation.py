@@ -39,7 +39,7 @@ def policy_looking(spec: str, horizon: int | None, predictor: str | None) -> Pol
     policy = make_policy(spec, look_ahead(horizon, predictor))
     if foresight_of(policy) is None and (horizon or predictor):
         if isinstance(policy, LookingAhead):
-            raise InputError(f"policy '{policy.name}' looks 0 steps ahead; add --horizon, or leave predictor out")
+            raise InputError(f"policy '{policy.name}' looks 0 steps ahead; add horizon, or leave predictor out")
         raise InputError(f"policy '{policy.name}' does not look ahead; leave horizon and predictor out")
     return policy
 

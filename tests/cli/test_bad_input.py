@@ -223,7 +223,7 @@ def test_policies_that_cannot_be(refused, policy, expected):
     ("policy", "option", "expected"),
     [
         ("jsq", ("-H", 5), "policy 'jsq' does not look ahead; leave horizon and predictor out"),
-        ("bf-io", ("--predictor", "oracle"), "policy 'bf-io' looks 0 steps ahead; add --horizon, or leave --pred"),
+        ("bf-io", ("--predictor", "oracle"), "policy 'bf-io' looks 0 steps ahead; add horizon, or leave pred"),
         ("br-h:gate=none", (), "gate is 'none'; expected a number"),
         ("br-h", ("--predictor", "oracl"), "unknown predictor 'oracl': did you mean oracle?"),
         ("br-h", ("-H", -3), "horizon is -3; expected 0 to"),
@@ -296,7 +296,7 @@ def test_folders_that_cannot_be_written(refused, verb, out, expected):
     ("change", "expected"),
     [
         ("absent", "not an output folder"),
-        ("file", "not an output folder"),
+        ("file", "of a problem name the result, too"),
         ("foreign", "not an output folder"),
         ({"version": 99}, "version 99"),
         ({"format": "other"}, "not written by a study of lbopt"),

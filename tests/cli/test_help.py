@@ -83,6 +83,31 @@ def test_a_setting_may_be_spelled_as_an_option():
     assert settled([config], ["noise=0.1,0.2", "kv-capacity=none"]) == {"noise": [0.1, 0.2], "kv_capacity": None}
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("show policies --workers 3", "--workers does not concern policies"),
+        ("show policy", "unknown kind of thing 'policy': did you mean policies"),
+        ("show claims lemma-1", "lbopt check lemma-1 says of a claim whether it holds"),
+        ("show tables", "a routing table is a file"),
+        ("show traces --fetch", "no trace is named"),
+        ("show problems tiny-makespan --open", "--open does not concern one problem"),
+        ("solve p.json --open", "--open does not concern a file"),
+        ("verify store.sqlite --strict", "--strict does not concern a store"),
+        ("verify p.json", "of a problem name the result, too"),
+        ("export s.sqlite --gate", "--gate does not concern a store"),
+        ("export task", "a capture needs a file, .npz; name it with --out"),
+        ("fit rows.csv --pairs 3", "--pairs does not concern laws of step time"),
+        ("fit capture.npz -G 3", "a routing table needs --workers, whose number it is for, and --out, its file"),
+    ],
+)
+def test_what_does_not_concern_the_kind_that_is_asked_for_is_refused(type_in, here, words, message):
+    code, shown, heard = type_in(*words.split())
+    assert (code, shown) == (2, "")
+    assert message in " ".join(heard.split())
+    assert list(here.iterdir()) == []
+
+
 @pytest.mark.parametrize("old", BEFORE)
 def test_an_earlier_name_of_a_verb_is_understood_and_named(type_in, old):
     code, _, heard = type_in(*old.split(), "--no-such-option")

@@ -77,7 +77,7 @@ def test_the_version_and_the_list_of_verbs(type_in):
     assert type_in("--version")[:2] == (0, f"lbopt {__version__}\n")
     code, shown, _ = type_in("--help")
     assert code == 0
-    assert all(verb in shown for verb in (*VERBS, "traces", "library"))
+    assert all(verb in shown for verb in (*VERBS, "show", "export"))
     assert type_in("improve")[0] == 2
 
 
