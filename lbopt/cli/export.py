@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from lbopt.cli.from_config import as_verb, refuse_others
 from lbopt.cli.study_verb import OUT
 from lbopt.exceptions import InputError
+from lbopt.files import called, check_name
 from lbopt.studies.configuration import Configuration, Option, from_words
 
 _FORMATS = ("json", "mps", "lp")
@@ -55,6 +56,7 @@ def _export(**given: Any) -> None:
     """
     asked, out = from_words(_Asked, given), given["out"]
     what = Path(asked.source)
+    check_name(what, f"'{called(what)}'")
     if asked.source in _WORKLOADS:
         refuse_others(asked, "a capture", _OF_A_CAPTURE)
         _capture(asked, out)
@@ -74,11 +76,10 @@ export = as_verb(_export, "export", _export.__doc__ or "", (_Asked,), {"out": OU
 
 def _store(store: Path, to: str, out: Path | None) -> None:
     from lbopt.cli.console import say
-    from lbopt.files import called, check_name
     from lbopt.runner import export_store
 
-    for path in filter(None, (store, out)):
-        check_name(path, f"'{called(path)}'")
+    if out is not None:
+        check_name(out, f"'{called(out)}'")
     place, rows = export_store(store, to, out)
     say(f"{rows} rows: {place}")
 

@@ -13,6 +13,7 @@ import typer
 from lbopt.cli.from_config import as_verb, refuse_others
 from lbopt.cli.study_verb import OUT
 from lbopt.exceptions import InputError
+from lbopt.files import called, check_name
 from lbopt.studies.configuration import Configuration, Option, from_words
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def _solve(**given: Any) -> None:
     if not (asked.problems or asked.problem_class or asked.open):
         raise InputError("name a file or a packaged problem (see: lbopt show problems), or '*' for all of these")
     first = Path(*asked.problems[:1])
+    check_name(first, f"'{called(first)}'")
     if len(asked.problems) == 1 and (first.suffix or first.exists()):
         refuse_others(asked, "a file", _OF_A_FILE)
         _solve_file(asked, first, out)
@@ -89,7 +91,6 @@ solve = as_verb(_solve, "solve", _solve.__doc__ or "", (_Asked,), {"out": OUT})
 def _solve_file(asked: _Asked, path: Path, out: Path | None) -> None:
     from lbopt import solve as solve_problem
     from lbopt.cli.console import print_table, say
-    from lbopt.files import called, check_name
     from lbopt.report.result_table import comparison_table, first_of, result_table
     from lbopt.solvers.arguments import check_stops
     from lbopt.solvers.registry import AUTO_ORDER, OWN, capabilities, is_available

@@ -11,7 +11,7 @@ import typer
 
 from lbopt.cli.from_config import as_verb, refuse_others
 from lbopt.exceptions import InputError
-from lbopt.files import called
+from lbopt.files import called, check_name
 from lbopt.studies.configuration import Configuration, Option, from_words
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def _verify(**given: Any) -> None:
     `lbopt gap burstgpt-like --requests 2000 --states 10 --out again && lbopt verify again`
     """
     asked = from_words(_Asked, given)
+    check_name(asked.subject, f"'{called(asked.subject)}'")
     if asked.result is not None:
         refuse_others(asked, "a result", ("strict", "formal"))
         _verify_result(asked, asked.result)
