@@ -12,7 +12,8 @@ from lbopt.instances.library import Record
 from lbopt.instances.library.entry import PROOFS
 from lbopt.model import StepProblem, objective
 from lbopt.solvers import BACKENDS, PROVED_BY, Result, elementary_bound, greedy_assignment
-from lbopt.studies.library import CERTIFICATE_SECONDS, certificate_within, contradiction_of
+from lbopt.studies.library import contradiction_of
+from tools.library.in_time import CERTIFICATE_SECONDS, certificate_within
 
 #: Certificates above this size, in characters of JSON, are left out of the library.
 LARGEST_CERTIFICATE = 60_000

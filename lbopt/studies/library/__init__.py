@@ -4,22 +4,6 @@
 other. What builds the library and keeps it up is no part of the package: ``python -m tools.library`` of a checkout.
 """
 
-from lbopt.studies.library.attempts import (
-    CERTIFICATE_SECONDS,
-    Attempt,
-    attempt,
-    certificate_within,
-    compared,
-    contradiction_of,
-    result_text,
-)
+from lbopt.studies.library.attempts import Attempt, attempt, compared, contradiction_of, result_text
 
-__all__ = [
-    "CERTIFICATE_SECONDS",
-    "Attempt",
-    "attempt",
-    "certificate_within",
-    "compared",
-    "contradiction_of",
-    "result_text",
-]
+__all__ = ["Attempt", "attempt", "compared", "contradiction_of", "result_text"]

@@ -1,34 +1,13 @@
-"""One attempt at a library entry, how it compares with what is known, and its certificate within a time limit.
-
-Writing a certificate down can take far longer than the search that found the proof. The limit is an alarm of the
-operating system, heard between two Python instructions; where there is none (Windows, or outside the main thread) there
-is no limit either. Kernels that are compiled meanwhile do not count.
-"""
+"""One attempt at a library entry, and how it compares with what is known."""
 
 from __future__ import annotations
 
-import signal
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
-from lbopt.exceptions import CertificateError
 from lbopt.instances.library import Entry, Record
-from lbopt.kernels import compile_time
-from lbopt.model import StepProblem
 from lbopt.solvers import PROVED_BY, Result, elementary_bound, solve
-from lbopt.solvers.certificates import Certificate, check
 from lbopt.solvers.registry import compiled
-
-#: Seconds to write a certificate down and check it, beyond which the proof rests on the search.
-CERTIFICATE_SECONDS = 20.0
-
-#: Seconds between two alarms at least.
-_AGAIN = 0.01
 
 #: Verdicts on a value, and what they mean.
 VERDICTS = {
@@ -121,53 +100,5 @@ def contradiction_of(record: Record, result: Result) -> str | None:
 
 
 def result_text(attempt: Attempt) -> str:
-    """Return the result as JSON, with its certificate where one is needed and can be written down in time."""
-    problem, result = attempt.entry.problem, attempt.result
-    needed = result.bound > elementary_bound(problem)  # else `lbopt verify` needs none
-    try:
-        certificate = certificate_within(problem, result, CERTIFICATE_SECONDS) if needed else None
-    except CertificateError:  # `lbopt verify` says that the bound is the search's word then
-        certificate = None
-    return result.to_json(certificate=certificate is not None)
-
-
-def certificate_within(problem: StepProblem, result: Result, seconds: float) -> Certificate | None:
-    """Return the certificate of the result's bound, written down and checked; None where there is no such proof.
-
-    Raises
-    ------
-    CertificateError
-        Where it is too long to be written down, where writing and checking take longer than `seconds`, or where it does
-        not prove the bound.
-    """
-    with _alarm(seconds):
-        certificate = result.certificate()
-        if certificate is not None:
-            check(problem, certificate)
-    return certificate
-
-
-@contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def now() -> float:
-        return time.perf_counter() - compile_time.seconds()
-
-    end = now() + seconds
-
-    def ring(number: int, frame: FrameType | None) -> None:
-        if (left := end - now()) > 0:
-            signal.setitimer(signal.ITIMER_REAL, max(left, _AGAIN))
-            return
-        raise CertificateError(f"writing it down and checking it takes longer than {seconds:g} s")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    """Return the result as JSON, with its certificate where `lbopt verify` needs one."""
+    return attempt.result.to_json(certificate=attempt.result.bound > elementary_bound(attempt.entry.problem))

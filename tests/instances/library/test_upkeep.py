@@ -13,10 +13,11 @@ from lbopt.instances.library import Origin
 from lbopt.instances.library.collection import Archive
 from lbopt.solvers import elementary_bound
 from lbopt.solvers.certificates import Certificate, check
-from lbopt.studies.library import attempt, certificate_within, compared, result_text
+from lbopt.studies.library import attempt, compared, result_text
 from tools.library.__main__ import main
 from tools.library.archive import Draft
 from tools.library.building import build
+from tools.library.in_time import certificate_within
 from tools.library.knowledge import Known, joined, starting_point
 
 #: The optimum is 1 (`GOOD`); `BAD` is worth 10. Closed-form reasoning proves 0.
