@@ -8,7 +8,7 @@ from typing import Any
 
 from lbopt.api import config_of, several
 from lbopt.studies.hindsight import HindsightConfig, HindsightOutcome, run_hindsight
-from lbopt.studies.hindsight.config import DEFAULT_POLICIES
+from lbopt.studies.hindsight.study import DEFAULT_POLICIES
 from lbopt.studies.progress import Progress
 
 

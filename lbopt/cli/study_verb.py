@@ -45,7 +45,7 @@ def study_verb(name: str) -> Callable[..., None]:
     """Return the command of the study `name`: it asks for the configuration, where to run, and the folder."""
     study, kinds = find_study(name), []
     if name == "prefill":
-        from lbopt.studies.prefill.config import Instances
+        from lbopt.studies.prefill.study import Instances
 
         kinds.append(Instances)
 
@@ -67,7 +67,7 @@ def _out(folder: str | None) -> Any:
 
 def _config(study: Study, given: dict[str, Any]) -> Any:
     if study.name == "prefill":
-        from lbopt.studies.prefill.config import Instances
+        from lbopt.studies.prefill.study import Instances
 
         return from_words(study.config, given, setting=from_words(Instances, given).setting)
     if study.name == "gap" and given.get("problems") is not None:

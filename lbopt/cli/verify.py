@@ -107,7 +107,7 @@ def rerun(folder: Path, allow_code: bool) -> None:
     from lbopt.policies.editions import edition, edition_of
     from lbopt.policies.python_file import changed_code, refused_code
     from lbopt.report.difference import account_difference, folder_difference
-    from lbopt.report.provenance import provenance
+    from lbopt.report.folder import provenance
     from lbopt.report.study_report import read_account, write_study_folder
 
     study, before = read_account(folder)

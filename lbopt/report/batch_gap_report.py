@@ -11,7 +11,7 @@ from lbopt import numbers
 from lbopt.report.figures import COLOURS, DASHES, new_figure
 from lbopt.report.study_report import StudyReport
 from lbopt.studies.batches import BatchesOutcome, BatchGap, JudgedBatch
-from lbopt.studies.batches.outcome import ALL
+from lbopt.studies.batches.study import ALL
 from lbopt.table import Table
 
 _COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from lbopt.studies.verdict import NO_ANSWER, VERDICTS
+from lbopt.studies.printed import NO_ANSWER, VERDICTS
 from lbopt.table import Column, Table
 
 

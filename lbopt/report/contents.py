@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lbopt.report.folder import write_csv, write_json, write_whole
-from lbopt.report.provenance import provenance
+from lbopt.report.folder import provenance, write_csv, write_json, write_whole
 
 if TYPE_CHECKING:  # Matplotlib and pandas take half a second, and most commands write no folder
     import pandas as pd

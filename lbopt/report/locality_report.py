@@ -15,7 +15,7 @@ from lbopt.report.study_report import StudyReport
 from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.locality import RATE, WORKERS, Judged, LocalityConfig, LocalityOutcome, Question
 from lbopt.studies.locality.plan import CACHE_RATE, LARGE_RATES, LARGE_WORKERS
-from lbopt.studies.verdict import NO_ANSWER, VERDICTS_SAID
+from lbopt.studies.printed import NO_ANSWER, VERDICTS_SAID
 from lbopt.table import Column, Table, records
 
 

@@ -39,7 +39,7 @@ COLUMNS = (
     Column("s_max", "largest prompt, tokens", of="fleet.s_max"),
     Column("imbalance_tokens", "mean imbalance after admission", of="mean.mean"),
     Column("standard_error", "its standard error", of="mean.error"),
-    Column("steps", "steps that it is averaged over", of="mean.steps"),
+    Column("steps", "steps that it is averaged over", of="mean.trials"),
     Column("fcfs_exact_tokens", "FCFS's expected imbalance, computed", "FCFS", _tokens, "fleet.fcfs"),
     Column("levelled_law_tokens", "the law of the exact rule below the onset", of="fleet.levelled"),
     Column(

@@ -9,9 +9,9 @@ from typing import Any
 from lbopt import numbers
 from lbopt.report.claims import claim_columns, count_table
 from lbopt.statistics import MeanOverSeeds
+from lbopt.studies.printed import VERDICTS_SAID
 from lbopt.studies.staggered import IMMEDIATE, Averaged, Judged, Question, StaggeredOutcome
 from lbopt.studies.staggered.questions import place_of
-from lbopt.studies.verdict import VERDICTS_SAID
 from lbopt.table import Table, records
 
 #: The column of statements that are of a rule alone.

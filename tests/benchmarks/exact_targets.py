@@ -16,8 +16,7 @@ import numpy as np
 from rich.table import Table
 
 from lbopt.cli.console import ProgressBar, command_line, out
-from lbopt.report.folder import write_json
-from lbopt.report.provenance import provenance
+from lbopt.report.folder import provenance, write_json
 from tests.benchmarks import exact_instances as sources
 from tests.benchmarks.measure import shared_folder
 from tests.benchmarks.race.config import RaceConfig

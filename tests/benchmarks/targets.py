@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lbopt.report.figures import line_style, new_figure
-from lbopt.report.provenance import provenance
+from lbopt.report.folder import provenance
 from tests.benchmarks.measure import microseconds_per_step, seconds_with_metrics, shared_folder
 
 WORKERS = (4, 8, 16, 32, 64, 128, 256)

@@ -26,8 +26,7 @@ from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, Telemetry, TraceTimes, make_detail, simulate
 from lbopt.statistics import over_seeds
-from lbopt.studies.printed import printed_number, within
-from lbopt.studies.verdict import interval_of, verdict
+from lbopt.studies.printed import interval_of, printed_number, verdict, within
 from tools.studies.reproduction.balance_route import BR_H, RULES
 from tools.studies.reproduction.cell import LEARNT, measured
 from tools.studies.reproduction.drawn import draw

@@ -19,7 +19,7 @@ from lbopt.hindsight.optimum import optimum
 from lbopt.hindsight.timetable import Timetable, first_come
 from lbopt.kernels import compile_time
 from lbopt.model import Trace
-from lbopt.report.hindsight_tables import hindsight_csv, hindsight_tables
+from lbopt.report.hindsight_report import hindsight_csv, hindsight_tables
 from lbopt.studies.hindsight import study as study_module
 from tests.hindsight.frozen import lengths_of
 

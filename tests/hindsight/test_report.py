@@ -10,7 +10,7 @@ from cli.conftest import here as here
 from cli.conftest import type_in as type_in
 
 import lbopt
-from lbopt.report.hindsight_tables import hindsight_csv, hindsight_sentences, hindsight_tables
+from lbopt.report.hindsight_report import hindsight_csv, hindsight_sentences, hindsight_tables
 from lbopt.studies.hindsight import HindsightConfig, run_hindsight
 from lbopt.studies.hindsight import study as study_module
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from published.reproduction_answers import FIGURES
 
-from lbopt.studies.verdict import VERDICTS
+from lbopt.studies.printed import VERDICTS
 from tools.studies.reproduction import ITEMS, ReproductionConfig, ReproductionOutcome, Row
 from tools.studies.reproduction.report import (
     dilution_figure,

@@ -14,8 +14,8 @@ from studies.small_study import NAMES, seeds_outcome, small_config, small_outcom
 from lbopt import CertificateError, Result, verify
 from lbopt.exceptions import InputError
 from lbopt.report import gap_report
+from lbopt.report.folder import provenance
 from lbopt.report.gap_report import gap_pictures, lead, left_out, render_gap_page
-from lbopt.report.provenance import provenance
 from lbopt.report.study_report import read_config, write_study_folder
 from lbopt.solvers import solve
 from lbopt.studies.gap import GapOutcome, run_gap

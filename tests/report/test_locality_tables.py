@@ -17,7 +17,7 @@ from lbopt.report.locality_report import (
 from lbopt.report.locality_sweeps import over_rates
 from lbopt.studies.locality import ITEMS, WORKLOADS, LocalityConfig, LocalityOutcome, PlannedRun, questions
 from lbopt.studies.locality.questions import change
-from lbopt.studies.verdict import NO_ANSWER, VERDICTS
+from lbopt.studies.printed import NO_ANSWER, VERDICTS
 from lbopt.table import Table
 
 SWEEPS = [

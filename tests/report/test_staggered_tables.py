@@ -13,6 +13,7 @@ from lbopt.report.staggered_pivot import short
 from lbopt.report.staggered_questions import SHOWN, other_tables, question_tables
 from lbopt.report.staggered_tables import OWN as TABLES
 from lbopt.report.staggered_tables import STEPS, staggered_tables
+from lbopt.studies.printed import NO_ANSWER, VERDICTS
 from lbopt.studies.staggered import (
     CONTENDERS,
     IMMEDIATE,
@@ -24,7 +25,6 @@ from lbopt.studies.staggered import (
 )
 from lbopt.studies.staggered.items import fleet, law, load, split
 from lbopt.studies.staggered.places import AHEAD
-from lbopt.studies.verdict import NO_ANSWER, VERDICTS
 from lbopt.table import Table
 
 #: Tables of an item's own, over all places.

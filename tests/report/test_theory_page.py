@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
+from lbopt.report.check_report import render_theory_page, theory_markdown
 from lbopt.report.study_report import write_study_folder
-from lbopt.report.theory_page import render_theory_page, theory_markdown
 from lbopt.report.theory_tables import finding_table, ledger_table, verdict_lead, verdict_table
 from lbopt.studies.check import CheckConfig, CheckOutcome, ClaimOutcome
 from lbopt.theory.finding import Finding

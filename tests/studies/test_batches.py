@@ -16,7 +16,7 @@ from lbopt.prefill.exact.gap import sent_by
 from lbopt.report.batch_gap_report import batch_record, batches_csv
 from lbopt.solvers import registry
 from lbopt.studies.batches import BatchesConfig, run_batches, study
-from lbopt.studies.batches.outcome import seconds_until_done
+from lbopt.studies.batches.study import seconds_until_done
 from lbopt.studies.requests import RequestSource
 
 

@@ -13,7 +13,7 @@ from lbopt.exceptions import InputError
 from lbopt.locality import MoEShape
 from lbopt.locality.placement import greedy_placement, load_bounds, rank_loads
 from lbopt.studies.placement import PlacedLayer, PlacementConfig, cell, run_placement
-from lbopt.studies.placement.layers import layers_of
+from lbopt.studies.placement.cell import layers_of
 
 SMALL: dict[str, Any] = {
     **{"ranks": (2, 4), "worlds": 1, "clusters": 3, "experts": 8, "top_k": 2, "layers": 2},

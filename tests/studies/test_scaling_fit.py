@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from lbopt.studies.scaling.fit import fit_exponents
+from lbopt.studies.scaling.study import fit_exponents
 
 GRID = [(G, B) for G in (2, 8, 32) for B in (16, 64, 256)]
 

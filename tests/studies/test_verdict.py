@@ -10,8 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lbopt.studies.printed import Printed, printed_number, printed_range, within
-from lbopt.studies.verdict import VERDICTS, Judged, Question, interval_of, verdict
+from lbopt.studies.printed import (
+    VERDICTS,
+    Judged,
+    Printed,
+    Question,
+    interval_of,
+    printed_number,
+    printed_range,
+    verdict,
+    within,
+)
 from tools.studies.reproduction.tolerances import same_side, within_effect
 
 ABOUT = {"source": "a paper", "place": "Table 1"}

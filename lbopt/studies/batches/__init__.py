@@ -4,9 +4,7 @@
 (what the best of each is, and what the rules make of it).
 """
 
-from lbopt.studies.batches.config import BatchesConfig
-from lbopt.studies.batches.outcome import BatchesOutcome, BatchGap, JudgedBatch, SampledBatch
-from lbopt.studies.batches.study import run_batches
+from lbopt.studies.batches.study import BatchesConfig, BatchesOutcome, BatchGap, JudgedBatch, SampledBatch, run_batches
 
 __all__ = [
     "BatchGap",

@@ -6,23 +6,217 @@ Rules that admit the same requests in the same steps share a timetable, and each
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any
 
 import numpy as np
 
+from lbopt.display import Displayed
 from lbopt.exceptions import InputError
-from lbopt.hindsight.interval import ClairvoyantInterval, clairvoyant_interval, narrowed, seconds_of
+from lbopt.hindsight.interval import ClairvoyantInterval, Ends, clairvoyant_interval, narrowed, seconds_of
 from lbopt.hindsight.timetable import IntArray, Timetable
 from lbopt.model import Trace
 from lbopt.policies import Policy, make_policy
 from lbopt.simulator import Run, ceilings, simulate
 from lbopt.solvers.budget import Budget
-from lbopt.studies.hindsight.config import FIRST_COME, HindsightConfig
-from lbopt.studies.hindsight.outcome import HindsightOutcome, RuleInHindsight
+from lbopt.studies.configuration import Option, from_plain
 from lbopt.studies.progress import Progress, Silent
+from lbopt.studies.scenario import Scenario
 from lbopt.studies.study import Study
-from lbopt.studies.training import said_of_training, training_for
+from lbopt.studies.training import refuse_logs_of_other_requests, said_of_training, training_for, with_training
+
+DEFAULT_POLICIES = ("fcfs", "round-robin", "jsq-load", "max-min", "br-0", "auto")
+
+#: Whose starts are those of first come, first served.
+FIRST_COME = "fcfs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HindsightConfig:
+    """Configuration of a study of hindsight.
+
+    Parameters
+    ----------
+    scenario
+        Requests, fleet, arrivals, step-time law; no workers in detail.
+    policies
+        Rules to judge, as `make_policy` reads them.
+    seed
+        Of the requests, the runs and the search.
+    effort
+        Exchanges of chains that the search for a placement tries, for each step of a timetable; and, without a limit
+        of time, seconds of the exact search of a small run (`lbopt.hindsight.optimum`).
+    time_limit
+        Seconds of both searches for each timetable; None = none. A search that it ends may differ from run to run.
+    """
+
+    scenario: Scenario = field(default_factory=Scenario)
+    policies: Annotated[
+        tuple[str, ...],
+        Option(
+            "Rule to judge, e.g. `auto`; may be given again.",
+            names=("--policy", "-p"),
+            key="policy",
+            first=True,
+        ),
+    ] = DEFAULT_POLICIES
+    seed: Annotated[int, Option("First seed.", first=True)] = 0
+    effort: Annotated[
+        int,
+        Option(
+            "Exchanges that the search tries, for each step of a run; without a time limit also seconds for the exact "
+            "search of a small run.",
+            first=True,
+        ),
+    ] = 20
+    time_limit: Annotated[
+        float | None, Option("Seconds of search for each timetable.", first=True, shown="no limit")
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.scenario.detail is not None:
+            raise InputError(
+                f"detail is '{self.scenario.detail}': where workers pre-empt, draft or leave, how long a request runs "
+                "depends on its worker, and there is no timetable; leave detail out"
+            )
+        if not self.policies:
+            raise InputError("no policies given; expected at least one")
+        if self.seed < 0:
+            raise InputError(f"seed is {self.seed}; expected zero or more")
+        if self.effort < 1:
+            raise InputError(f"effort is {self.effort}; expected 1 exchange for each step, or more")
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise InputError(f"time_limit is {self.time_limit}; expected seconds above 0, or none")
+        chosen = self.build()
+        refuse_logs_of_other_requests(self.scenario.requests, chosen)
+        object.__setattr__(self, "scenario", with_training(self.scenario, chosen))
+
+    def build(self) -> list[Policy]:
+        """Return the policies, built anew."""
+        return [make_policy(spec) for spec in self.policies]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the configuration as plain data."""
+        return {one.name: getattr(self, one.name) for one in fields(self)} | {"scenario": self.scenario.to_dict()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], *, source: str = "the configuration") -> HindsightConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="a study of hindsight", source=source, parts={"scenario": Scenario.from_dict})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleInHindsight:
+    """A rule's run beside what was possible with all lengths known.
+
+    Parameters
+    ----------
+    rule, admission
+        Its name, and "immediate" or "pooled".
+    tokens, steps
+        Tokens that the requests emit, and steps in which something runs.
+    barriers, imbalance
+        Sums over these steps, tokens.
+    seconds
+        Of these steps.
+    timetable
+        Place in `HindsightOutcome.intervals` of its starts.
+    optimum_imbalance, optimum_seconds
+        The least that any placement of the same starts has, between two certified ends.
+    share_of_ceiling
+        Least seconds of any rule, whomever it admits and when, over `seconds`.
+    first_come_seconds
+        `optimum_seconds` of the starts of first come, first served.
+    is_proved
+        Whether the least imbalance of its starts is proved: both ends are one number, which no solver claims.
+    optimum
+        How sure that number is: "checked", "by the search", "claimed by" and a solver, or "open".
+    """
+
+    rule: str
+    admission: str
+    tokens: int
+    steps: int
+    barriers: int
+    imbalance: int
+    seconds: float
+    timetable: int
+    optimum_imbalance: Ends
+    optimum_seconds: Ends
+    share_of_ceiling: float
+    first_come_seconds: Ends
+    is_proved: bool
+    optimum: str = "open"
+
+    @property
+    def tokens_per_second(self) -> float:
+        """While something runs."""
+        return self.tokens / self.seconds
+
+    @property
+    def mean_imbalance(self) -> float:
+        """Imbalance of a step in the mean, tokens."""
+        return self.imbalance / self.steps
+
+    @property
+    def ratio(self) -> Ends:
+        """Its competitive ratio on this run in time: between what is proved and what is possible."""
+        return self.optimum_seconds.over(self.seconds)
+
+    @property
+    def imbalance_ratio(self) -> Ends:
+        """The same in imbalance; the high end is infinite where an optimum without imbalance cannot be excluded."""
+        return self.optimum_imbalance.over(self.imbalance)
+
+    @property
+    def imbalance_above(self) -> Ends:
+        """Its imbalance less that of the optimum, tokens summed over the steps; finite where the ratio is not."""
+        return Ends(self.imbalance - self.optimum_imbalance.high, self.imbalance - self.optimum_imbalance.low)
+
+    @property
+    def first_come_ratio(self) -> Ends:
+        """Its seconds over those of the best placement of the starts of first come, first served; may be below 1."""
+        return self.first_come_seconds.over(self.seconds)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class HindsightOutcome(Displayed):
+    """All rules, and the intervals of their timetables.
+
+    Parameters
+    ----------
+    config
+        What was asked.
+    trace
+        Name, digest and number of the requests.
+    rules
+        One row a rule, in the order asked for.
+    intervals
+        One a timetable, that of first come, first served at the beginning.
+    ceiling_tokens_per_second
+        What no rule can pass.
+    notes, interrupted, seconds
+        As for every study.
+    """
+
+    config: HindsightConfig
+    trace: dict[str, Any]
+    rules: list[RuleInHindsight] = field(default_factory=list)
+    intervals: list[ClairvoyantInterval] = field(default_factory=list)
+    ceiling_tokens_per_second: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    interrupted: bool = False
+    seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"<HindsightOutcome {self.trace.get('name')}: {len(self.rules)} rules>"
+
+    @property
+    def fastest(self) -> RuleInHindsight:
+        """The rule with most tokens a second."""
+        return min(self.rules, key=lambda one: one.seconds)
+
 
 #: Seconds of the exact search of a small run for each unit of effort, where there is no limit of time.
 SECONDS_OF_EFFORT = 1.0

@@ -3,7 +3,7 @@
 from lbopt.studies.locality.plan import BALANCERS, ITEMS, POOLS, RATE, ROUTERS, WIDTHS, WORKERS, PlannedRun, eldr_at
 from lbopt.studies.locality.questions import questions
 from lbopt.studies.locality.study import WORKLOADS, LocalityConfig, LocalityOutcome, run_locality
-from lbopt.studies.verdict import Judged, Question
+from lbopt.studies.printed import Judged, Question
 
 __all__ = [
     "BALANCERS",

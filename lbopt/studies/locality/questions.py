@@ -51,8 +51,7 @@ from lbopt.studies.locality.plan import (
     PlannedRun,
     eldr_at,
 )
-from lbopt.studies.printed import Printed, printed_number, printed_range, within
-from lbopt.studies.verdict import Judged, Question
+from lbopt.studies.printed import Judged, Printed, Question, printed_number, printed_range, within
 
 SOURCE = "ELDR, arXiv 2607.00466"
 _BASE = "round-robin"

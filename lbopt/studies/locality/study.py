@@ -14,9 +14,9 @@ from lbopt.studies.grid import Grid, run_grid
 from lbopt.studies.locality.laws import law_of
 from lbopt.studies.locality.plan import CONSTANTS, ITEMS, USUAL_ITEMS, PlannedRun, plan_of
 from lbopt.studies.locality.questions import Answer, AtLaw, at_laws, change, judged_by, questions
+from lbopt.studies.printed import Judged
 from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.study import Outcome, Study
-from lbopt.studies.verdict import Judged
 
 WORKLOADS = ("task", "language")
 #: Fewer calibration prompts than this make clusters of 24 workers of a few prompts each.

@@ -13,7 +13,7 @@ from lbopt.exceptions import InputError
 from lbopt.runner import Task
 from lbopt.studies.configuration import Option
 from lbopt.studies.grid import Grid, Row, run_grid
-from lbopt.studies.placement.layers import RANDOM, WORKLOADS
+from lbopt.studies.placement.cell import RANDOM, WORKLOADS
 from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.study import Outcome, Study
 

@@ -4,7 +4,12 @@
 they go through. It does not route anything: whether a better forecast makes a better router is another question.
 """
 
-from lbopt.studies.prediction.evaluation import run_prediction
-from lbopt.studies.prediction.outcome import CalibrationBin, PredictionConfig, PredictionOutcome, PredictorScore
+from lbopt.studies.prediction.evaluation import (
+    PredictionConfig,
+    PredictionOutcome,
+    PredictorScore,
+    run_prediction,
+)
+from lbopt.studies.prediction.metrics import CalibrationBin
 
 __all__ = ["CalibrationBin", "PredictionConfig", "PredictionOutcome", "PredictorScore", "run_prediction"]

@@ -15,7 +15,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.studies.prediction.outcome import CalibrationBin
+from lbopt.studies.grid import Row
+
+
+class CalibrationBin(Row):
+    """The rows whose predicted chance lies in one tenth.
+
+    Parameters
+    ----------
+    low, high
+        The tenth; the last one includes 1.
+    rows
+        How many.
+    predicted, observed
+        Mean predicted chance, and share of the rows that did end within the window; None where there are no rows.
+    """
+
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

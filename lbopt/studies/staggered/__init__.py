@@ -3,11 +3,11 @@
 `study` lists the items, `items` compute a part of one for one seed, `questions` are the published figures beside them.
 """
 
+from lbopt.studies.printed import Judged, Question
 from lbopt.studies.staggered.places import CONTENDERS, IMMEDIATE, LATE, PLACES, STAGGERED, Place
 from lbopt.studies.staggered.questions import questions
 from lbopt.studies.staggered.rows import Averaged, Rows
 from lbopt.studies.staggered.study import ITEMS, StaggeredConfig, StaggeredOutcome, run_staggered
-from lbopt.studies.verdict import Judged, Question
 
 __all__ = [
     "CONTENDERS",

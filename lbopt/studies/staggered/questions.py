@@ -15,11 +15,10 @@ from functools import partial
 
 import numpy as np
 
-from lbopt.studies.printed import Printed, printed_number, printed_range, within, within_odds, within_points
+from lbopt.studies.printed import Printed, Question, printed_number, printed_range, within, within_odds, within_points
 from lbopt.studies.staggered.items import ahead, law, load
 from lbopt.studies.staggered.places import AHEAD, HELD_BACK, IMMEDIATE, LATENCIES, LOADS, PLACES, TableRow
 from lbopt.studies.staggered.rows import Key, Rows
-from lbopt.studies.verdict import Question
 
 #: From the rows of one seed to our value.
 Figure = Callable[[Rows], float | None]

@@ -17,13 +17,13 @@ from lbopt.spec import unknown
 from lbopt.statistics import MeanOverSeeds, over_seeds
 from lbopt.studies.configuration import Configuration, Option
 from lbopt.studies.grid import empty
+from lbopt.studies.printed import Judged
 from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.staggered.items import ahead, fleet, latency, law, load
 from lbopt.studies.staggered.places import AHEAD, CLASSES, HELD_BACK, IMMEDIATE, LATENCIES, PLACES
 from lbopt.studies.staggered.questions import Figure, place_of, questions
 from lbopt.studies.staggered.rows import Averaged, Rows, averaged
 from lbopt.studies.study import Outcome, Study
-from lbopt.studies.verdict import Judged
 
 Part = dict[str, Any]
 #: Items that go through fleets or laws of a pass run so many times fewer requests of an instance.

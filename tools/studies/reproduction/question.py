@@ -14,8 +14,7 @@ import lbopt
 from lbopt.hardware.published import published_names, published_table
 from lbopt.runner import Task
 from lbopt.statistics import Interval, MeanOverSeeds, over_seeds
-from lbopt.studies.printed import Printed, Tolerance, printed_number
-from lbopt.studies.verdict import interval_of, verdict
+from lbopt.studies.printed import Printed, Tolerance, interval_of, printed_number, verdict
 
 MEASURE = "tools.studies.reproduction.cell:measure"
 
@@ -118,7 +117,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """One of `lbopt.studies.verdict.VERDICTS`."""
+        """One of `lbopt.studies.printed.VERDICTS`."""
         return verdict(self._interval, self.question.printed)
 
     @property

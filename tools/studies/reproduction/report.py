@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from lbopt.report.figures import COLOURS, line_style, new_figure
 from lbopt.report.study_report import StudyReport
-from lbopt.studies.verdict import VERDICTS, VERDICTS_SAID
+from lbopt.studies.printed import VERDICTS, VERDICTS_SAID
 from lbopt.table import Table
 from tools.studies.reproduction import ITEMS, ReproductionOutcome, Row
 from tools.studies.reproduction.dilution import COLUMNS, LOAD, diluted, published_barrier

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lbopt.report import staggered_tables
-from lbopt.studies.printed import printed_number, printed_range, within
+from lbopt.studies.printed import Question, printed_number, printed_range, within
 from lbopt.studies.staggered.places import UNITS
 from lbopt.studies.staggered.questions import ELSEWHERE, SOURCE, Figure, asked
 from lbopt.studies.staggered.study import FEWER, ITEMS, PACKAGE_OF, Part, StaggeredConfig, parts_of
-from lbopt.studies.verdict import Question
 from tools.studies.staggered import adapting, cache, decode, faults, needs, watchdog
 from tools.studies.staggered.needs_tables import needs_tables
 
