@@ -164,7 +164,7 @@ def weights(
 @lru_cache(maxsize=64)
 def _terms(horizon: int, alpha: float, beta: float, gamma: float, bits: int) -> Records:
     """Return these weights as `balance_route` takes them."""
-    from lbopt.kernels.routing.horizon_score import TERM
+    from lbopt.kernels.routing.horizon import TERM
 
     terms = records(horizon + 1, TERM)
     terms.reward, terms.penalty = weights(horizon, alpha, beta, gamma, bits)

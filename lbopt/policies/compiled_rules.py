@@ -27,11 +27,16 @@ that requests wish for have no counterpart here.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.routing import codes
+from lbopt.policies.bf_io import paces_of
 from lbopt.policies.editions import EDITIONS, present_edition
-from lbopt.policies.paced_max_min import PacedMaxMin
+from lbopt.policies.observation import Observation
 from lbopt.policies.policy import (
     ADMISSIONS,
     LARGEST_OPTION,
@@ -43,6 +48,53 @@ from lbopt.policies.policy import (
     checked_admission,
     labelled,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class PacedMaxMin:
+    """max-min among workers that differ in speed; decides in Python.
+
+    Of the oldest U requests, or of the U largest of the pool, the largest goes first, to the worker that would be done
+    with it first: of least f_g (L_g + s), f_g the factor of its own part of a step and L_g its load; the lower number
+    among equal ones. This is list scheduling on uniform machines, largest first (Gonzalez, Ibarra and Sahni, SIAM J.
+    Comput. 6 (1), 1977), begun from loads that are there. Where all are alike, or their speed is unknown, it decides
+    as `max-min`.
+
+    Parameters
+    ----------
+    whole_pool
+        Whether it takes the U largest of the pool; else the oldest U.
+    """
+
+    whole_pool: bool = False
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return "max-min:scope=pool,pace=yes" if self.whole_pool else "max-min:pace=yes"
+
+    @property
+    def admission(self) -> Admission:
+        """Pooled."""
+        return "pooled"
+
+    def decide(self, observation: Observation) -> NDArray[np.int64]:
+        """Return the worker of each waiting request, or -1."""
+        sizes, U = observation.sizes, observation.num_admissible
+        seen = sizes if self.whole_pool else sizes[:U]
+        chosen = np.full(sizes.size, -1, dtype=np.int64)
+        pace = paces_of(observation.slow)[0]
+        if pace is None:
+            pace = np.ones(observation.loads.size, dtype=np.int64)
+        load, free = observation.loads.copy(), observation.free_slots.copy()
+        for i in np.argsort(-seen, kind="stable")[:U].tolist():
+            open_workers = np.flatnonzero(free)
+            g = open_workers[np.argmin(pace[open_workers] * (load[open_workers] + sizes[i]))]
+            chosen[i] = g
+            load[g] += sizes[i]
+            free[g] -= 1
+        return chosen
+
 
 _DEFAULT_WEIGHT = 0.3
 _LARGEST_WEIGHT = 1000.0

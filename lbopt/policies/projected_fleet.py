@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.forecast.samples import Samples
+from lbopt.kernels.forecast.state import Samples
 from lbopt.kernels.routing.fast_phi.state import Board, Entries, How, Law
 from lbopt.policies.observation import ActiveRequests, Observation
 from lbopt.predictors import Forecast
@@ -92,7 +92,7 @@ class Quadrature:
         outputs, starts
             int64: outputs of the samples, ascending in each bucket, and where each bucket starts.
         """
-        from lbopt.kernels.routing.fast_phi.survival import survival_curve
+        from lbopt.kernels.routing.fast_phi.projection import survival_curve
 
         if self.gamma is not None:
             return self.decay(np.arange(num_steps))
@@ -309,7 +309,7 @@ class ProjectedFleet:
 
 
 def _counts(outputs: Ints) -> Floats:
-    from lbopt.kernels.routing.fast_phi.survival import count_beyond
+    from lbopt.kernels.routing.fast_phi.projection import count_beyond
 
     counts = np.empty(int(outputs[-1]))
     count_beyond(outputs, 0, outputs.size, counts)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.forecast.samples import Samples
+from lbopt.kernels.forecast.state import Samples
 from lbopt.kernels.routing.fast_phi.state import Entries
 from lbopt.policies.observation import ActiveRequests, Observation
 from lbopt.predictors import Forecast
@@ -162,8 +162,7 @@ def expected_loads(
     buckets
         int64 (A,), bucket of samples of each request.
     """
-    from lbopt.kernels.routing.fast_phi.projection import project
-    from lbopt.kernels.routing.fast_phi.survival import count_beyond
+    from lbopt.kernels.routing.fast_phi.projection import count_beyond, project
 
     end = int(samples.starts[1])
     counts = np.empty(int(samples.outputs[end - 1]) if end else 0)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.forecast.samples import Samples
+from lbopt.kernels.forecast.state import Samples
 from lbopt.model.integers import integer_array
 
 

@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.forecast.samples import Samples
+from lbopt.kernels.forecast.state import Samples
 from lbopt.model import Trace
 from lbopt.predictors.predictor import buckets_by_key, ends_by_samples, one_bucket, one_each
 

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
 from lbopt.instances import read_trace
-from lbopt.kernels.routing.fast_phi.projection import project
+from lbopt.kernels.routing.fast_phi.projection import count_beyond, project
 from lbopt.kernels.routing.fast_phi.state import Entries
-from lbopt.kernels.routing.fast_phi.survival import count_beyond
 from lbopt.model import Fleet, Trace
 from lbopt.policies import ActiveRequests, Observation, make_policy
 from lbopt.predictors import Forecast

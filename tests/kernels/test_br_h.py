@@ -13,8 +13,9 @@ from naive import imbalance
 from lbopt.exceptions import InputError
 from lbopt.kernels.arrays import records
 from lbopt.kernels.routing import balance_route as rounds
-from lbopt.kernels.routing import horizon_subset, projection
-from lbopt.kernels.routing.horizon_score import TERM, peak, score
+from lbopt.kernels.routing import horizon as windowed
+from lbopt.kernels.routing import projection
+from lbopt.kernels.routing.horizon import TERM, peak, score
 from lbopt.kernels.routing.state import parameters_of
 from lbopt.policies import ActiveRequests, make_policy
 from lbopt.policies.br_h import weights
@@ -80,10 +81,10 @@ def score_of(terms, delta):
 def best_subset(method, terms, window, most):
     """The best subset of requests of these sizes that count as constant, and its F."""
     places, added = np.arange(window.size), np.empty((1, 1), dtype=np.int64)
-    return horizon_subset.best_subset(method, most, terms, window, window[:, None], places, window.size, added)
+    return windowed.best_subset(method, most, terms, window, window[:, None], places, window.size, added)
 
 
-def compiled_round(case, rewards, penalties, subset=horizon_subset.ENUMERATE, profiles=None):
+def compiled_round(case, rewards, penalties, subset=windowed.ENUMERATE, profiles=None):
     n = len(case["sizes"])
     parameters = parameters_of(
         stage_switch=case["stage_switch"],
@@ -190,7 +191,7 @@ def test_three_ways_to_choose_a_subset_agree_on_the_score():
         rewards, penalties = random_weights(rng, H)
         most = rng.randint(1, length)
         scores = []
-        for method in (horizon_subset.ENUMERATE, horizon_subset.BIT_SET, horizon_subset.ALL_SUMS):
+        for method in (windowed.ENUMERATE, windowed.BIT_SET, windowed.ALL_SUMS):
             mask, found = best_subset(method, terms_of(rewards, penalties, margins), window, most)
             assert 1 <= bin(mask).count("1") <= most
             assert mask < 1 << length

@@ -62,7 +62,7 @@ def test_an_edited_callee_is_compiled_anew(copy, variable):
     assert (again_hash, again_folder, answer) == (first_hash, first_folder, 0)
     assert hits == 1  # the second process compiled nothing
 
-    callee = copy / "kernels" / "routing" / "horizon_score.py"
+    callee = copy / "kernels" / "routing" / "horizon.py"
     before = "* tokens - terms[h].penalty"
     text = callee.read_text()
     assert text.count(before) == 1

@@ -13,8 +13,8 @@ from kernels.rules import many
 from naive.fast_phi import FastPhiOptions, FastPhiState, fast_phi, fast_phi_costs
 from scipy.signal import fftconvolve
 
-from lbopt.kernels.forecast.samples import Samples
-from lbopt.kernels.routing.fast_phi import projection, quadrature, route, survival
+from lbopt.kernels.forecast.state import Samples
+from lbopt.kernels.routing.fast_phi import projection, quadrature, route
 from lbopt.kernels.routing.fast_phi.state import Board, Entries, How, Law
 from lbopt.policies import make_policy
 
@@ -38,7 +38,7 @@ def costs(load, nodes, coefficient, size, *, drift=0.0, by_mean=False, growth=1)
 def curve_of(outputs, steps=None):
     outputs = np.sort(np.asarray(outputs, dtype=np.int64))
     curve = np.empty(int(outputs[-1]) if steps is None else steps)
-    assert survival.survival_curve(outputs, np.array([0, outputs.size]), 0, curve)
+    assert projection.survival_curve(outputs, np.array([0, outputs.size]), 0, curve)
     return curve
 
 
@@ -250,7 +250,7 @@ def random_projection(rng, G=3, A=60, T=300):
 
 def projected(outputs, worker, size, age, nodes, G):
     counts = np.empty(int(outputs[-1]))
-    survival.count_beyond(outputs, 0, outputs.size, counts)
+    projection.count_beyond(outputs, 0, outputs.size, counts)
     load = np.empty((nodes.size, G))
     ones, bucket = np.ones_like(worker), np.zeros_like(worker)
     starts = np.array([0, outputs.size])

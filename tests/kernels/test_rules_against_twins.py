@@ -9,8 +9,7 @@ from naive import bind, br_0_trace, imbalance, place
 
 from lbopt.kernels.arrays import records
 from lbopt.kernels.routing import fifo
-from lbopt.kernels.routing.horizon_score import TERM
-from lbopt.kernels.routing.horizon_subset import ENUMERATE, best_subset
+from lbopt.kernels.routing.horizon import ENUMERATE, TERM, best_subset
 from lbopt.kernels.routing.state import Shown, parameters_of, turn_of
 from lbopt.policies import Observation, make_policy
 from lbopt.policies.decide import decide

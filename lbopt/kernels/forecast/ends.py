@@ -5,12 +5,12 @@ Of the n samples of its bucket those beyond its age a count, lo..n; those of the
     p = (hi - lo) / (n - lo)            mu = (sum of samples lo..hi) / (hi - lo) - a
 
 (BalanceRoute, section 4.2 (a)). A bucket without a sample beyond the age hands over to bucket 0; where that has none
-either, nobody knows, and p = 0, mu = H: the request outlives the window.
+either, nothing is known, and p = 0, mu = H: the request outlives the window.
 """
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.forecast.samples import Samples
+from lbopt.kernels.forecast.state import Samples
 
 
 @kernel
@@ -57,8 +57,6 @@ def ends_within(samples: Samples, buckets: Ints, generated: Ints, horizon: int, 
 
     Parameters
     ----------
-    samples
-        The samples in their buckets.
     buckets, generated
         int64 (n,), bucket of each request, and the tokens that it has generated.
     horizon

@@ -1,10 +1,26 @@
-"""What is remembered of every request between two looks at its forecast, and how forecasts are set."""
+"""Samples of output lengths, what is remembered of every request, and how forecasts are set.
+
+Samples of output lengths in buckets, as the forecasting kernels read them.
+
+Bucket b holds ``outputs[starts[b]:starts[b + 1]]``, ascending. Bucket 0 is that of all requests, to fall back to; where
+nothing else is known it is the only one.
+
+What is remembered of every request between two looks at its forecast, and how forecasts are set.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from lbopt.kernels.arrays import Ints
+
+
+class Samples(NamedTuple):
+    """Sorted samples; read only."""
+
+    outputs: Ints  # int64 (S,), decode steps, ascending inside each bucket
+    starts: Ints  # int64 (buckets + 1,)
+    sums: Ints  # int64 (S + 1,), sums[j] = outputs[:j].sum()
 
 
 class Seen(NamedTuple):

@@ -33,8 +33,6 @@ def strike(i: int, w: int, code: int, prompt: Ints, books: Ints) -> None:
 
     Parameters
     ----------
-    i, w
-        Request and worker.
     code
         The rule, see `codes`.
     prompt

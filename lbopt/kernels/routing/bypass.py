@@ -1,4 +1,15 @@
-"""BR-0 without a pool: each request goes to a worker as soon as it becomes known (arXiv 2605.06113, pool-bypass form).
+"""The F-score, and BR-0 without a pool.
+
+The F-score of BalanceRoute, eq. (1): by how much a batch of total size `delta` lowers the imbalance.
+
+Adding `delta` tokens to worker g raises the envelope by max(0, delta - m), m = max L - L_g being g's margin, so
+
+    F = delta - G * max(0, delta - m)          (tokens)
+
+Concave in `delta`, F(0) = 0, peak m at delta = m. Summed over the admissions of a round, with margins refreshed after
+each, the scores equal the fall of the imbalance exactly (telescoping).
+
+BR-0 without a pool: each request goes to a worker as soon as it becomes known (arXiv 2605.06113, pool-bypass form).
 
 A worker's virtual load counts what is bound to it and has not started. Among the workers that hold fewer than
 B + overbooking requests, running and queued, the request goes to the one of largest F, with margins under the largest
@@ -13,8 +24,16 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.routing.f_score import f_score
 from lbopt.kernels.routing.state import Room, Shown, Waiting
+
+
+@kernel
+def f_score(G: int, delta: int, margin: int) -> int:
+    """Return F in tokens for a batch of `delta` tokens on a worker with this margin."""
+    overflow = delta - margin
+    if overflow <= 0:
+        return delta
+    return delta - G * overflow
 
 
 @kernel

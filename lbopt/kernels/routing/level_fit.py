@@ -26,10 +26,9 @@ import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.routing.max_min import lightest_open
-from lbopt.kernels.routing.overdue import place_overdue
+from lbopt.kernels.routing.balance_route import rank_waiting
+from lbopt.kernels.routing.max_min import lightest_open, place_overdue
 from lbopt.kernels.routing.state import Room, Waiting
-from lbopt.kernels.routing.two_stage import rank_waiting
 
 
 @kernel
@@ -126,8 +125,6 @@ def _best_fit(gap: float, size: Ints, waiting: Ints, favour: Floats, rest: int) 
         int64 (>= rest,), pool positions in order of revelation.
     favour
         float64 (>= rest,), tokens that the wait of each counts.
-    rest
-        How many wait.
     """
     best, least = 0, 0.0
     for r in range(rest):

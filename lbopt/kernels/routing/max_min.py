@@ -1,6 +1,10 @@
-"""max-min: largest request first, each to the lightest worker with a free slot (BF-IO, appendix A.1.1; LPT).
+"""Largest first, and who has waited too long first of all.
 
-Over the oldest U of the pool it starves nobody; over the whole pool it admits the U largest and lets small ones wait.
+max-min: largest request first, each to the lightest worker with a free slot (BF-IO, appendix A.1.1; LPT).
+
+Over the oldest U of the pool it starves none; over the whole pool it admits the U largest and lets small ones wait.
+
+Requests that have waited too long go first: what bounds the wait of rules that choose which requests start.
 """
 
 import numpy as np
@@ -38,3 +42,24 @@ def lightest_open(load: Ints, free: Ints) -> int:
         if free[g] > 0 and (w < 0 or load[g] < load[w]):
             w = g
     return w
+
+
+@kernel
+def place_overdue(age_bound: int, room: Room, waiting: Waiting, choice: Ints) -> int:
+    """Place requests that have waited `age_bound` steps, oldest first; returns how many. Negative = never."""
+    load, free, pool = room.load, room.free, waiting.pool
+    placed = 0
+    if age_bound < 0:
+        return placed
+    for position in range(pool.size):
+        i = pool[position]
+        if waiting.step - waiting.reveal_step[i] < age_bound:
+            break  # pool order is order of revelation: all later ones are younger
+        w = lightest_open(load, free)
+        if w < 0:
+            break
+        choice[position] = w
+        load[w] += waiting.prompt[i]
+        free[w] -= 1
+        placed += 1
+    return placed

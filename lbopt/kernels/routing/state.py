@@ -49,14 +49,14 @@ PARAMETERS = integers(
     "window_by_arrival",  # 0: largest first, 1: in order of revelation
     "key_product",  # 0: lexicographic (slots, margin), 1: slots * margin
     "age_bound",  # steps after which a request is placed before the stages; -1 = never
-    "subset",  # br-h. How stage 2 chooses, see `horizon_subset`
+    "subset",  # br-h. How stage 2 chooses, see `horizon`
     "thousandths",  # iqr. The multiplier k, in thousandths
     "percentile",  # one of the codes PERCENTILE_LINEAR, ...
     "overbooking",  # br-0-bypass. Requests that a worker may hold beyond its slots; -1 = any number
     "ties_by_number",  # 0: equal F goes to the lighter worker, 1: to the lower number
     "width",  # band. In units of BAND_UNIT
     "front_ends",  # rules by score. Routers that share the fleet; 0 counts as one
-    "kv_capacity",  # rules by score. Tokens that a worker can hold; 0 = nobody knows
+    "kv_capacity",  # rules by score. Tokens that a worker can hold; 0 = not known
     "by_cache",  # tpu-inference and dynamo. 1: what a worker's cache of prefixes holds counts as computed
     "age_thousandths",  # auto. What the mean wait counts, in thousandths of the mean size
 )

@@ -32,8 +32,6 @@ def percentile_nodes(outputs: Ints, percentile: float, num_steps: int, nodes: In
         int64, ascending, steps.
     percentile
         Up to 100.
-    num_steps
-        Nodes are below it.
     nodes
         int64 (K,), written.
     """
