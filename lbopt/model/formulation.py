@@ -83,8 +83,7 @@ class Program(LinearProgram):
     """The program of a step problem; columns are y[k,g], then z[r], then M_h.
 
     `cells` is the column of each y, by kind and worker. `shift` is taken from each column of loads; `twins` are open
-    workers that nothing tells apart. `num_core` counts the columns of the program proper; further ones come from
-    `extended`, and `tokens` reads values of the core alone.
+    workers that nothing tells apart.
     """
 
     numbers: PacedNumbers
@@ -92,7 +91,6 @@ class Program(LinearProgram):
     goals: tuple[Goal, ...]
     shift: tuple[int, ...]
     twins: tuple[tuple[int, ...], ...]
-    num_core: int
 
     def for_goal(self, place: int, held: Sequence[int]) -> LinearProgram:
         """Return the program of one goal, or of the objective after the last, with the goals before it held.
@@ -125,33 +123,6 @@ class Program(LinearProgram):
                 cost[column] += weight * c
             weight *= goal.offset + 1
         return replace(self, cost=tuple(cost), offset=offset), weights
-
-    def extended(
-        self,
-        names: Sequence[str],
-        lower: Sequence[int],
-        upper: Sequence[int],
-        cost: dict[int, int],
-        rows: Sequence[Row],
-    ) -> Program:
-        """Return the program with more columns and rows and with `cost` (column to coefficient) as its objective.
-
-        Parameters
-        ----------
-        names
-            Names of the new columns.
-        lower, upper
-            Bounds of the new columns.
-        """
-        width = len(self.names) + len(names)
-        return replace(
-            self,
-            names=self.names + tuple(names),
-            lower=self.lower + tuple(lower),
-            upper=self.upper + tuple(upper),
-            cost=tuple(cost.get(column, 0) for column in range(width)),
-            rows=self.rows + tuple(rows),
-        )
 
     def encode(self, workers: Sequence[int], pauses: Sequence[bool] = ()) -> list[int]:
         """Return the values of the core columns for a feasible decision, equal workers relabelled to fit the rows."""
@@ -274,7 +245,6 @@ class _Writer:
             goals=goals,
             shift=self.shift,
             twins=self.twins,
-            num_core=self.first_peak + len(highest),
         )
 
     def _refuse_empty_rows(self) -> None:

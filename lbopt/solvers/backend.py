@@ -16,7 +16,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from lbopt.exceptions import InfeasibleDecisionError, InputError, LbOptError
+from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.model import check_assignment
 from lbopt.model.formulation import LinearProgram, Program
 from lbopt.model.integers import IntArray
@@ -39,8 +39,6 @@ class Task:
         Seconds; None for no limit.
     seed
         Seed of the solver.
-    tie
-        "leximax" asks a solver that breaks ties by itself to do so.
     begun
         When the task was made, by `time.perf_counter`.
     """
@@ -49,7 +47,6 @@ class Task:
     hint: Sequence[int] | None = None
     time_limit: float | None = None
     seed: int = 0
-    tie: str = "any"
     begun: float = field(default_factory=time.perf_counter, compare=False)
 
     def remaining(self) -> float | None:
@@ -71,15 +68,12 @@ class RawAnswer:
         "done", "time", "interrupted" or "failed"; "infeasible" where the solver says that there is no solution.
     native_status
         The solver's own word for how it ended.
-    tie
-        The tie-breaking that was completed.
     """
 
     values: Sequence[float] | None
     bound: float | None
     stop: str
     native_status: str
-    tie: str = "any"
 
 
 #: The answer of a backend that had no time left when the program was written down.
@@ -117,23 +111,12 @@ def rounded_up(bound: float | None) -> int | None:
     return ceil(bound - max(ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE * abs(bound)))
 
 
-def repaired(program: Program, values: Sequence[float]) -> list[int] | None:
-    """Return the core values nearest to `values` with M_h recomputed from the counts, or None where they fit no row."""
-    if not all(map(isfinite, values)):
-        return None
-    try:
-        assignment = program.decode([round(value) for value in values[: program.num_core]])
-    except LbOptError:
-        return None
-    return program.encode(assignment)
-
-
 def placement(program: Program, values: Sequence[float] | None) -> IntArray | None:
     """Return the assignment of a solver's values, rounded and checked, or None where they give no feasible one."""
     if values is None or not all(map(isfinite, values)):
         return None
     try:
-        workers = program.decode([round(value) for value in values[: program.num_core]])
+        workers = program.decode([round(value) for value in values])
         return check_assignment(program.problem, np.array(workers, dtype=np.int64))
     except (InputError, InfeasibleDecisionError):
         return None

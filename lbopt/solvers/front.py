@@ -51,10 +51,10 @@ def solve(
     solver
         "exact", "search", "auto" or a name of `BACKENDS`. "exact" exhausts problems of at most 5,000 placements, for
         which nothing is compiled, and answers the others by lbopt's compiled searches where the numbers are not too
-        large for them. The rest, and windows too large for tie="leximax" by exhaustion, goes to "auto", which takes the
-        first solver it can trust, and exhausts up to five million placements where it can trust none. "search" is the
-        same without the first exhaustion: once compiled it takes a fraction of a millisecond where exhaustion takes
-        several, and it writes certificates. Under conditions it is the same, but for windows, which go to "auto".
+        large for them. The rest goes to "auto", which takes the first solver it can trust, and exhausts up to five
+        million placements where it can trust none. "search" is the same without the first exhaustion: once compiled it
+        takes a fraction of a millisecond where exhaustion takes several, and it writes certificates. Under conditions
+        it is the same, but for windows, which go to "auto".
     time_limit
         Seconds, above 0; None for none. What is known by then is returned. Loading the kernels of the exact search,
         which are compiled when they are needed for the first time ever, does not count. For the other solvers a wide
@@ -64,8 +64,8 @@ def solve(
     hint
         A feasible assignment to start from; the result is never worse. No request pauses in it.
     tie
-        "any" optimum, or the "leximax" one: least vector of all loads sorted from the largest down. Whether that was
-        reached is in ``Result.tie``. Not under conditions.
+        "any" optimum, or the "leximax" one: least vector of all loads sorted from the largest down, which lbopt's own
+        searches and exhaustion look for. Whether that was reached is in ``Result.tie``. Not under conditions.
     check
         Whether an optimum is checked before it is called proved: the search's proof is written down, and the checker of
         certificates, which shares nothing with the search, has to accept it within what is left of the time. False

@@ -24,7 +24,6 @@ from lbopt.solvers.backend import RawAnswer, Task, load, placement, rounded_up
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.conditions.greedy import elementary_bounds
 from lbopt.solvers.engine import Bound, Decision, Engine, Known
-from lbopt.solvers.leximax import break_ties
 from lbopt.solvers.registry import is_available
 
 _LOG = logging.getLogger(__name__)
@@ -60,45 +59,22 @@ class ProgramEngine(Engine):
         return "numbers" if largest is not None and self.question.program.total > largest else None
 
     def run(self, known: Known, budget: Budget) -> Known:
-        """Ask the solver for what is open, goal after goal, and break ties by stages where that is asked for."""
-        if not known.closed:
-            known = known.joined(self._asked(known, budget))
-        return self._ties_broken(known, budget) if self.question.tie == "leximax" else known
-
-    def _asked(self, known: Known, budget: Budget) -> Known:
+        """Ask the solver for what is open, goal after goal; ties are not broken."""
+        if known.closed:
+            return known
         left = budget.remaining()
         stop = "time" if left is not None and left <= 0 else _STOPS.get(self.refusal() or "")
         if stop is not None:
             floors = elementary_bounds(self.problem, known.best)
-            return replace(known, bounds=floors, stop=stop, solver=self.solver, final=True)
+            return known.joined(replace(known, bounds=floors, stop=stop, solver=self.solver, final=True))
         run = _Run(self, known.best, budget)
         for place in range(len(run.program.goals) + 1):
             if not run.goal(place):
                 break
         elementary = elementary_bounds(self.problem, run.best)
         bounds = [max(floor, run.claims.get(place, floor), key=_value) for place, floor in enumerate(elementary)]
-        return replace(
-            known, best=run.best, bounds=tuple(bounds), stop=run.stop, solver=self.solver, tie=run.tie, final=True
-        )
-
-    def _ties_broken(self, known: Known, budget: Budget) -> Known:
-        """Break ties among optima by stages; they add up loads in tokens, so these have to be in the safe range too."""
-        best, problem = known.best, self.problem
-        if best is None or not known.closed or too_wide(problem):
-            return known
-        program = self.question.program
-        tokens = program.scale * program.total + problem.num_workers * sum(program.shift)
-        if not self.capabilities.trusts(tokens):
-            return known
-        start = program.encode(best.assignment.tolist())
-        minimise = load(self.name).minimise
-        values, ending = break_ties(minimise, program, start, remaining=budget.remaining, seed=budget.seed)
-        return replace(
-            known,
-            best=Decision.of(problem, program.decode(values)),
-            stop="interrupted" if ending == "interrupted" else known.stop,
-            solver=self.solver,
-            tie="leximax" if ending == "done" else "any",
+        return known.joined(
+            replace(known, best=run.best, bounds=tuple(bounds), stop=run.stop, solver=self.solver, final=True)
         )
 
 
@@ -110,7 +86,7 @@ class _Run:
         self.program: Program = engine.question.program
         self.trusted = engine.capabilities.trusts(self.program.total)
         self.claims: dict[int, Bound] = {}
-        self.stop, self.tie = "done", "any"
+        self.stop = "done"
 
     def goal(self, place: int) -> bool:
         """Minimise one goal, or the objective after the last; return whether to go on with the next."""
@@ -124,7 +100,7 @@ class _Run:
             left /= 2
         stage = program.for_goal(place, [] if best is None else best.rank[:place])
         start = None if best is None else program.encode(best.assignment.tolist(), best.pauses())
-        task = Task(program=stage, hint=start, time_limit=left, seed=self.budget.seed, tie=self.engine.question.tie)
+        task = Task(program=stage, hint=start, time_limit=left, seed=self.budget.seed)
         return self._heard(load(self.engine.name).minimise(task), place, stage)
 
     def _heard(self, raw: RawAnswer, place: int, stage: LinearProgram) -> bool:
@@ -133,7 +109,7 @@ class _Run:
             return self._end("infeasible" if self.trusted else "refused")
         found, claim = decoded(self.program, raw.values), rounded_up(raw.bound)
         if found is not None and (self.best is None or found.rank <= self.best.rank):
-            self.best, self.tie = found, raw.tie
+            self.best = found
         if raw.stop == "failed":
             return self._end("failed")
         bound = None if claim is None else stage.tokens(claim)

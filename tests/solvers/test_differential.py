@@ -6,16 +6,15 @@ LBOPT_DIFFERENTIAL_COUNT sets how many problems the normal run takes.
 import os
 import random
 
-import numpy as np
 import pytest
 from lengths import quick_and_long
 from solvers.small_problems import naive_optimum, random_problem
 
-from lbopt.model import check_assignment, objective
+from lbopt.model import objective
 from lbopt.model.formulation import formulate
 from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers import BACKENDS, is_available, solve, verify
-from lbopt.solvers.backend import Task, load, repaired, rounded_up
+from lbopt.solvers.backend import Task, load, placement, rounded_up
 from lbopt.solvers.exhaustion import exhausted
 
 COUNT = int(os.environ.get("LBOPT_DIFFERENTIAL_COUNT", "96"))
@@ -48,8 +47,7 @@ def _compare(seed: int) -> None:
             answer = load(name).minimise(Task(program=program, seed=seed % 7))
             assert answer.stop == "done", (seed, name, answer)
             assert program.tokens(rounded_up(answer.bound)) == optimum, (seed, name, answer)
-            assignment = np.array(program.decode(repaired(program, answer.values)))
-            assert objective(problem, check_assignment(problem, assignment)) == optimum, (seed, name, answer)
+            assert objective(problem, placement(program, answer.values)) == optimum, (seed, name, answer)
         result = solve(problem, name, seed=seed % 7)
         assert result.status == "optimal", (seed, result.summary())
         assert result.objective == result.bound == optimum, (seed, result.summary())
@@ -82,7 +80,7 @@ def test_no_large_number_fools_lbopt(top):
 
 
 @pytest.mark.parametrize("seeds", quick_and_long(16, 40))
-@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("name", ["exact", "search", "brute-force"])
 def test_leximax_agrees_with_enumeration(name, seeds):
     """The sorted load vector is the least among all optima."""
     for seed in range(seeds):

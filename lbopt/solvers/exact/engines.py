@@ -23,7 +23,6 @@ from lbopt.solvers.exact.leximax_windows import load_window_kernel, most_even_wi
 from lbopt.solvers.exact.search import ExactAnswer, raised, search_exactly, written_proof
 from lbopt.solvers.exact.window_proof import written_window_proof
 from lbopt.solvers.exact.windows import has_one_profile, search_window
-from lbopt.solvers.leximax import has_stages
 
 #: Requests times entries of the loads up to which a greedy placement takes a millisecond or two.
 _QUICKLY_PLACED = 500_000
@@ -76,8 +75,6 @@ class _OwnEngine(Engine):
             best = Decision(problem, found.assignment)
         if leximax and found.stop == "done" and best is not None:
             even, ending = self._most_even(found, best.assignment, limits)
-            if ending == "left to others":
-                return known
             best = Decision(problem, even)
         return Known(
             problem=problem,
@@ -150,9 +147,8 @@ class Windows(_OwnEngine):
         return _no_worse_than_elementary(self.problem, best, search_window(self.problem, best, limits))
 
     def _most_even(self, found: ExactAnswer, optimum: IntArray, limits: Limits) -> tuple[IntArray, str]:
-        """Exhaust; what is too large for that is left to the stages of other solvers where these can be used."""
-        assignment, ending = most_even_window(self.problem, optimum, limits)
-        return assignment, "left to others" if ending == "stuck" and has_stages(self.problem) else ending
+        """Exhaust what is small."""
+        return most_even_window(self.problem, optimum, limits)
 
     def _certificate(self, found: ExactAnswer) -> Certificate:
         return written_window_proof(self.problem, found.bound)

@@ -19,7 +19,7 @@ from lbopt.model import check_assignment, objective
 from lbopt.model.formulation import formulate
 from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers import BACKENDS, is_available, recount
-from lbopt.solvers.backend import Task, load, repaired, rounded_up
+from lbopt.solvers.backend import Task, load, placement, rounded_up
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.workspace import what_is_known
 from lbopt.solvers.exhaustion import exhausted
@@ -109,8 +109,7 @@ def backend_optimum(problem: StepProblem, name: str, seed: int) -> int | None:
         return found.rank[0]
     answer = load(name).minimise(Task(program=program, seed=seed % 7))
     assert answer.stop == "done", (name, answer)
-    assignment = np.array(program.decode(repaired(program, answer.values)))
-    value = objective(problem, check_assignment(problem, assignment))
+    value = objective(problem, placement(program, answer.values))
     assert program.tokens(rounded_up(answer.bound)) == value, (name, answer)
     return value
 
