@@ -3,7 +3,8 @@ printed, and Ctrl-C keeps what has ended."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from lbopt.studies.progress import Progress
+    from lbopt.table import Table
 
 
 def carry_out(
@@ -35,34 +37,96 @@ def carry_out(
     execution
         Keywords of `run`: where tasks run and where their results are kept.
     """
-    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
-    from lbopt.report.folder import check_target
+    from lbopt.cli.console import ProgressBar, command_line
     from lbopt.report.study_report import report_of, write_study_folder
     from lbopt.studies.registry import find_study
 
     study, report, command = find_study(name), report_of(name), command_line()
-    folder = Path(out) if out else None
-    if folder is not None:
-        check_target(folder, study.format)
+    folder = target(out, study.format)
     with ProgressBar() as bar:
         outcome = study.run(config, bar, **execution) if run is None else run(bar)
-    written = folder is not None and study.has_results(outcome)
-    if folder is not None and written:  # before anything is printed: a closed pipe must not cost the study
-        write_study_folder(name, outcome, folder, command)
-    for line in report.heading(outcome):
-        say(line)
-    for table in report.tables(outcome):
-        print_table(table)
-    for line in report.lead(outcome):
-        say(line)
-    for note in outcome.notes:
-        remark(f"note: {note}")
-    if folder is not None and written:
-        say(f"{report.written}: {folder / report.page if report.page else folder}")
-    for line in report.warnings(outcome):
+    written = folder if study.has_results(outcome) else None
+
+    def told() -> Told:
+        place = written / report.page if written and report.page else written
+        return Told(
+            tables=report.tables(outcome),
+            heading=report.heading(outcome),
+            lead=report.lead(outcome),
+            notes=outcome.notes,
+            written=f"{report.written}: {place}" if written else "",
+            warnings=report.warnings(outcome),
+            interrupted=outcome.interrupted,
+            holds=study.holds(outcome),
+        )
+
+    conclude(written, lambda place: write_study_folder(name, outcome, place, command), told)
+
+
+def target(out: str | Path | None, format: str) -> Path | None:
+    """Return the output folder, if there is one, checked before any work is done."""
+    from lbopt.report.folder import check_target
+
+    folder = Path(out) if out else None
+    if folder is not None:
+        check_target(folder, format)
+    return folder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a verb tells at its end.
+
+    Parameters
+    ----------
+    heading, lead
+        Lines above and below the tables.
+    notes
+        What else there is to know, on standard error.
+    written
+        The line that says what lies where.
+    warnings
+        Lines after everything else that need attention.
+    holds
+        Whether the answer is yes.
+    """
+
+    tables: Sequence[Table]
+    heading: Sequence[str] = ()
+    lead: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    written: str = ""
+    warnings: Sequence[str] = ()
+    interrupted: bool = False
+    holds: bool = True
+
+
+def conclude(folder: Path | None, write: Callable[[Path], None], tell: Callable[[], Told]) -> None:
+    """Write the folder, if there is one, then print: a closed pipe does not cost the files, nor a full disk the tables.
+
+    Exits with 130 where Ctrl-C ended the run, and with 1 where the answer is no.
+    """
+    from lbopt.cli.console import print_table, remark, say
+
+    try:
+        if folder is not None:
+            write(folder)
+    finally:
+        told = tell()
+        for line in told.heading:
+            say(line)
+        for table in told.tables:
+            print_table(table)
+        for line in told.lead:
+            say(line)
+        for note in told.notes:
+            remark(f"note: {note}")
+    if told.written:
+        say(told.written)
+    for line in told.warnings:
         remark(line)
-    if outcome.interrupted:
+    if told.interrupted:
         remark("interrupted: tables and report cover what was done until then")
         raise typer.Exit(130)
-    if not study.holds(outcome):
+    if not told.holds:
         raise typer.Exit(1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+from lbopt.cli.carry_out import Told, conclude, target
 from lbopt.cli.from_config import as_verb, refuse_others
 from lbopt.cli.study_verb import OUT
 from lbopt.exceptions import InputError
@@ -65,28 +66,26 @@ def _fit(**given: Any) -> None:
         _fit_table(asked, out)
     else:
         refuse_others(asked, "laws of step time", _LAWS)
-        _fit_laws(asked, Path(out) if out else None)
+        _fit_laws(asked, out)
 
 
 fit = as_verb(_fit, "fit", _fit.__doc__ or "", (_Asked,), {"out": OUT})
 
 
-def _fit_laws(asked: _Asked, folder: Path | None) -> None:
-    from lbopt.cli.console import command_line, print_table, say
+def _fit_laws(asked: _Asked, out: str | None) -> None:
+    from lbopt.cli.console import command_line
     from lbopt.hardware.fit import calibrate, read_rows
     from lbopt.report.fit_folder import FORMAT, write_fit_folder
     from lbopt.report.fit_tables import fit_tables
-    from lbopt.report.folder import check_target
 
-    if folder is not None:
-        check_target(folder, FORMAT)
-    calibration = calibrate(read_rows(asked.file, x=asked.x, y=asked.y, group=asked.group), asked.hold_out)
-    if folder is not None:  # before anything is printed: a closed pipe must not cost the result
-        write_fit_folder(calibration, folder, command_line())
-    for table in fit_tables(calibration, asked.residuals):
-        print_table(table)
-    if folder is not None:
-        say(f"tables and picture: {folder}")
+    folder = target(out, FORMAT)
+    found = calibrate(read_rows(asked.file, x=asked.x, y=asked.y, group=asked.group), asked.hold_out)
+    written = "" if folder is None else f"tables and picture: {folder}"
+    conclude(
+        folder,
+        lambda place: write_fit_folder(found, place, command_line()),
+        lambda: Told(tables=fit_tables(found, asked.residuals), written=written),
+    )
 
 
 def _fit_table(asked: _Asked, out: str | None) -> None:

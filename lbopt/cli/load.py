@@ -7,8 +7,7 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from lbopt.cli.carry_out import Told, conclude, target
 from lbopt.cli.from_config import as_verb
 from lbopt.cli.study_verb import OUT
 from lbopt.serving.load.config import LoadConfig
@@ -29,26 +28,24 @@ def _load(**given: Any) -> None:
 
     Example: `lbopt load http://127.0.0.1:8000 --trace azure-like --requests 500 --rate 10`
     """
-    from lbopt.cli.console import ProgressBar, print_table, remark, say
-    from lbopt.report.folder import check_target
+    from lbopt.cli.console import ProgressBar
 
-    config, folder = from_words(LoadConfig, given), Path(given["out"]) if given["out"] else None
-    if folder is not None:
-        check_target(folder, _FORMAT)
+    config, folder = from_words(LoadConfig, given), target(given["out"], _FORMAT)
     with ProgressBar() as bar:
         result = asyncio.run(_run(config, bar))
     from lbopt.serving.load.result import load_table
 
-    print_table(load_table({"measured": result}))  # first, so that nothing is lost where a folder cannot be written
-    if folder is not None and result.outcomes:
-        _write(result, folder)
-    if folder is not None and result.outcomes:
-        say(f"requests: {folder / 'requests.csv'}")
-    if result.interrupted:
-        remark("interrupted: the table covers what was measured until then")
-        raise typer.Exit(130)
-    if not result.served:
-        raise typer.Exit(1)
+    written = folder if result.outcomes else None
+
+    def told() -> Told:
+        return Told(
+            tables=[load_table({"measured": result})],
+            written=f"requests: {written / 'requests.csv'}" if written else "",
+            interrupted=result.interrupted,
+            holds=bool(result.served),
+        )
+
+    conclude(written, lambda place: _write(result, place), told)
 
 
 load = as_verb(_load, "load", _load.__doc__ or "", (LoadConfig,), {"out": OUT})

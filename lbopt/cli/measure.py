@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from lbopt.cli.carry_out import Told, conclude, target
 from lbopt.cli.from_config import as_verb
 from lbopt.cli.study_verb import OUT
 from lbopt.exceptions import InputError
@@ -78,14 +77,13 @@ def _measure(**given: Any) -> None:
 
     Example: `lbopt measure --backend numpy --budget 60 --out my-machine`
     """
-    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
+    from lbopt.cli.console import ProgressBar, command_line, print_table
     from lbopt.hardware.cards.catalogue import device_card
     from lbopt.hardware.measure import MeasureConfig, card_text, compare, forecasts, layers_of, make_backend, make_card
     from lbopt.hardware.measure import measure as run
     from lbopt.hardware.measure.attention import DEFAULT_SHAPES, attention_shape
     from lbopt.hardware.measure.card import slug
     from lbopt.hardware.measure.measurement import DEFAULT_LAYERS
-    from lbopt.report.folder import check_target
     from lbopt.report.measure_folder import FORMAT, write_measure_folder
     from lbopt.report.measure_tables import compared_table, forecast_table, measure_tables
     from lbopt.whole_file import write_file
@@ -102,9 +100,7 @@ def _measure(**given: Any) -> None:
         layers=asked.layers or DEFAULT_LAYERS,
         **{field: getattr(asked, field) for field in (*same, "power_seconds", "seed")},
     )
-    folder = Path(out) if out else None
-    if folder is not None:
-        check_target(folder, FORMAT)
+    folder = target(out, FORMAT)
     if card is not None:
         _check_card(Path(card))
     elif folder is None:
@@ -141,23 +137,18 @@ def _measure(**given: Any) -> None:
         _check_card(file)
         write_file(file, text)
     compared = compare(made_before, found)
-    if folder is not None:  # before anything is printed: a closed pipe must not cost the measurement
-        write_measure_folder(found, text, folder, command_line(), compared)
-    for table in measure_tables(found):
-        print_table(table)
-    if other is not None:
-        print_table(compared_table(other, compared))
-    for note in [*found.notes, *filter(None, [missing])]:
-        remark(f"note: {note}")
-    if file is not None:
-        say(f"card: {file}")
-    if folder is not None:
-        say(f"{'card, ' if text else ''}samples and picture: {folder}")
-    if found.interrupted:
-        remark("interrupted: tables and files cover what was measured until then")
-        raise typer.Exit(130)
-    if missing is not None:
-        raise typer.Exit(1)
+
+    def told() -> Told:
+        return Told(
+            tables=[*measure_tables(found), *([] if other is None else [compared_table(other, compared)])],
+            notes=[*found.notes, *filter(None, [missing])],
+            lead=[] if file is None else [f"card: {file}"],
+            written="" if folder is None else f"{'card, ' if text else ''}samples and picture: {folder}",
+            interrupted=found.interrupted,
+            holds=missing is None,
+        )
+
+    conclude(folder, lambda place: write_measure_folder(found, text, place, command_line(), compared), told)
 
 
 measure = as_verb(_measure, "measure", _measure.__doc__ or "", (_Asked,), {"out": OUT})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lbopt.cli.carry_out import target
 from lbopt.cli.from_config import as_verb, parameter
 from lbopt.cli.study_verb import OUT
 from lbopt.serving.mock.setting import MockSetting
@@ -31,14 +32,11 @@ def _mock(**given: Any) -> None:
 
     Example: `lbopt mock --workers 8 --slots 72 --device h800 --model deepseek-v3 --port 9000`
     """
-    from lbopt.report.folder import check_target
     from lbopt.serving.process import require_serving
 
     require_serving("lbopt mock")
-    setting, folder = from_words(MockSetting, given), Path(given["out"]) if given["out"] else None
+    setting, folder = from_words(MockSetting, given), target(given["out"], _FORMAT)
     seconds = None if given["lasting"] is None else duration("for", given["lasting"])
-    if folder is not None:
-        check_target(folder, _FORMAT)
     asyncio.run(_serve(setting, seconds, folder))
 
 

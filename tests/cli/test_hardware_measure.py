@@ -117,7 +117,7 @@ def test_an_interrupted_measurement_leaves_what_it_has(measure, fake, here):
     fake(FakeBackend(linear, noise=0.01, interrupt_after=60_000))
     code, shown, heard = measure("--budget", 20, "--target", 1e-4, "-o", "out")
     assert code == 130
-    assert "interrupted: tables and files cover what was measured until then" in heard
+    assert "interrupted: tables and report cover what was done until then" in heard
     assert "deepseek-v3" in shown
     assert json.loads((here / "out" / "run.json").read_text())["interrupted"] is True
     assert tomllib.loads((here / "out" / "card.toml").read_text())["account"]["interrupted"] is True

@@ -220,7 +220,7 @@ def test_the_two_commands_and_ctrl_c(tmp_path):
         slow.send_signal(signal.SIGINT)
         out, err = slow.communicate(timeout=20)
         assert slow.returncode == 130, err
-        assert "interrupted: the table covers" in err and "not waited for" in out
+        assert "interrupted: tables and report cover" in err and "not waited for" in out
         part = json.loads((tmp_path / "part" / "run.json").read_text())
         assert part["figures"]["interrupted"] and 0 < part["figures"]["requests"]["sent"] < 200
         process.send_signal(signal.SIGINT)
