@@ -15,6 +15,7 @@ from lbopt.report.study_report import StudyReport
 from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.locality import RATE, WORKERS, Judged, LocalityConfig, LocalityOutcome, Question
 from lbopt.studies.locality.plan import CACHE_RATE, LARGE_RATES, LARGE_WORKERS
+from lbopt.studies.locality.questions import signature
 from lbopt.studies.printed import NO_ANSWER, VERDICTS_SAID
 from lbopt.table import Column, Table, records
 
@@ -214,7 +215,7 @@ def signature_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
     found = []
     for workload in workloads_of(outcome):
         for path in _paths(outcome.answers[workload][0]["signatures"]):
-            value = outcome.signature(workload, *path)
+            value = outcome.over(workload, signature(*path))
             quantity, of = (*path, "")[:2]
             found.append({"workload": workload, "quantity": quantity, "of": of, **_interval("mean", value)})
     return found

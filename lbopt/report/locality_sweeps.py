@@ -12,10 +12,10 @@ import numpy as np
 
 from lbopt import numbers
 from lbopt.locality import TRANSFORMS
-from lbopt.statistics import MeanOverSeeds, over_seeds
+from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.locality import POOLS, RATE, ROUTERS, WIDTHS, WORKERS, LocalityOutcome, PlannedRun, eldr_at
 from lbopt.studies.locality.cell import BATCHES, WIDTHS_OF_BANDS
-from lbopt.studies.locality.questions import change
+from lbopt.studies.locality.questions import mean_over_rates, signature
 from lbopt.table import Table
 
 BASE = "round-robin"
@@ -44,22 +44,15 @@ _WIDEST = "With tau = 1 eldr is jsq that breaks its ties by the nearest centroid
 
 def sweep_tables(outcome: LocalityOutcome) -> list[Table]:
     """Return a table for each chosen item and workload that some world has ended of."""
-    items, found = outcome.config.items, []
-    for workload in workloads_of(outcome):
-        if fleets_of(outcome):
-            found.append(_band_table(outcome, workload))
-        if "routers" in items:
-            found.append(_router_table(outcome, workload))
-        if "pool" in items:
-            found.append(_pool_table(outcome, workload))
-        if "clusters" in items:
-            found.append(_cluster_table(outcome, workload))
+    items = outcome.config.items
+    drawn = [_band_table] if fleets_of(outcome) else []
+    own = {"routers": _router_table, "pool": _pool_table, "clusters": _cluster_table}
+    drawn += [table for item, table in own.items() if item in items]
+    found = [table(outcome, workload) for workload in workloads_of(outcome) for table in drawn]
     if found:
         said = [found[0].caption, _WHAT, *([_BUSIEST] if {"band", "routers", "clusters"} & set(items) else [])]
         found[0] = replace(found[0], caption=" ".join(said))
-    if "signatures" in items and outcome.answers:
-        found.append(_signature_table(outcome))
-    return found
+    return found + ([_signature_table(outcome)] if "signatures" in items and outcome.answers else [])
 
 
 def workloads_of(outcome: LocalityOutcome) -> list[str]:
@@ -74,13 +67,7 @@ def fleets_of(outcome: LocalityOutcome) -> list[str]:
 
 def over_rates(outcome: LocalityOutcome, workload: str, workers: int, policy: str, of: str) -> MeanOverSeeds | None:
     """Return the change against round-robin in %, the mean over rates in each world, over worlds."""
-    values = []
-    for answer in outcome.answers.get(workload, []):
-        runs = [PlannedRun("decoders", workers, rate, policy) for rate in outcome.config.rates]
-        told = [value for run in runs if (value := change(answer, run, of)) is not None]
-        if len(told) == len(runs):
-            values.append(float(np.mean(told)))
-    return over_seeds(values) if values else None
+    return outcome.over(workload, mean_over_rates(policy, of, BASE, workers))
 
 
 def interval_said(outcome: LocalityOutcome) -> str:
@@ -204,7 +191,7 @@ def _signature_table(outcome: LocalityOutcome) -> Table:
     lines += [
         (f"workers in a band of {width:g}", ("bands", f"{width:g}"), numbers.fixed(1)) for width in WIDTHS_OF_BANDS
     ]
-    found = {name: [outcome.signature(workload, *path) for workload in workloads] for name, path, _ in lines}
+    found = {name: [outcome.over(workload, signature(*path)) for workload in workloads] for name, path, _ in lines}
     return Table(
         "Signatures",
         "rho: rank correlation over pairs of requests of distances of signatures and of decode activation. "

@@ -26,7 +26,7 @@ from lbopt.report.staggered_pivot import (
     value_at,
     values_of,
 )
-from lbopt.report.staggered_questions import other_tables, question_tables
+from lbopt.report.staggered_questions import question_tables
 from lbopt.studies.staggered import PLACES, STAGGERED, Place, Rows, StaggeredOutcome
 from lbopt.studies.staggered.items import ahead, fleet, law, split
 from lbopt.studies.staggered.places import AHEAD, UNITS
@@ -338,7 +338,7 @@ def _split_tables(outcome: StaggeredOutcome) -> list[Table]:
     ]
 
 
-#: Items with tables of their own; any other shows its rows as they are.
+#: The tables of each item.
 OWN: dict[str, Callable[[StaggeredOutcome], list[Table]]] = {
     "law": _law_tables,
     "load": _load_tables,
@@ -355,5 +355,5 @@ def staggered_tables(outcome: StaggeredOutcome) -> list[Table]:
     found: list[Table] = []
     for item in outcome.config.items:
         if outcome.rows.get(item):
-            found += OWN[item](outcome) if item in OWN else other_tables(outcome, item)
+            found += OWN[item](outcome)
     return [*found, *question_tables(outcome)]

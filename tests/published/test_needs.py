@@ -6,17 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from studies.staggered_answers import outcome_of
 
 from lbopt.report.staggered_tables import OWN as TABLES
-from lbopt.studies.staggered import PLACES, Rows, StaggeredConfig, StaggeredOutcome
+from lbopt.studies.staggered import PLACES, StaggeredConfig
 from tools.studies.staggered import needs
 from tools.studies.staggered.needs_tables import PLAIN, nearest_pairs
-
-
-def outcome_of(item: str, rows: list[tuple[dict[str, Any], dict[str, float | None]]]) -> StaggeredOutcome:
-    found = StaggeredOutcome(StaggeredConfig(items=(item,)), {item: {0: Rows()}})
-    found.rows[item][0].add(rows)
-    return found
 
 
 def test_places_that_were_not_asked_are_not_run() -> None:

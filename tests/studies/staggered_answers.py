@@ -90,3 +90,12 @@ def load_rows(values: dict[str, float], of: str = "ttft", place: str = "short-3k
         assert contender in CONTENDERS
         rows.add([({"place": place, "against": against, "load": load, "contender": contender}, {of: value})])
     return rows
+
+
+def outcome_of(item: str, *seeds: list[tuple[dict[str, Any], dict[str, float | None]]]) -> StaggeredOutcome:
+    """An outcome of an item, from the rows of each seed."""
+    found = StaggeredOutcome(StaggeredConfig(items=(item,)), {item: {}})
+    for seed, these in enumerate(seeds):
+        found.rows[item][seed] = Rows()
+        found.rows[item][seed].add(these)
+    return found

@@ -34,6 +34,7 @@ from lbopt.model import Fleet, RequestExperts, Trace
 from lbopt.policies import Policy, make_policy
 from lbopt.policies.experts import calibration, eldr_by
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate, simulate_decoders
+from lbopt.studies.grid import Row
 from lbopt.studies.locality.laws import behind_prefill, law_of
 from lbopt.studies.locality.plan import RATE, WORKERS, PlannedRun
 
@@ -51,59 +52,39 @@ WIDTHS_OF_BANDS = (0.05, 0.1, 0.2, 0.3)
 
 
 def measure(
-    *,
-    workload: str,
-    law: dict[str, Any],
-    runs: list[str],
-    signatures: bool,
-    seconds: float,
-    warm_up: float,
-    prompts: int,
-    layers: int,
-    version: str,
-    seed: int,
+    *, workload: str, law: dict[str, Any], runs: list[str], signatures: bool, seed: int, **world: Any
 ) -> dict[str, Any]:
     """Return what each run was like, by its key, and what the signatures are like.
 
     Parameters
     ----------
-    workload
-        Name of the workload.
     law
         Parameters of the gate.
-    runs
-        Keys of the runs.
     signatures
         Whether signatures are judged too.
-    seconds, warm_up
-        Length of a run and of its beginning that is left out, seconds.
-    prompts
-        Different prompts.
-    layers
-        Number of layers.
-    version
-        Version of the code; it is part of the key of the task and not used otherwise.
-    seed
-        Seed of the draws.
+    world
+        `seconds` of a run, of which the first `warm_up` are left out; different `prompts`; `layers` of the model. The
+        `version` is part of the key of the task and not used otherwise.
     """
+    given = Row(**world)
     family = expert_workload(f"moe-{workload}")
-    drawn = replace(family, shape=replace(family.shape, num_layers=layers), law=GateLaw(**law))
+    drawn = replace(family, shape=replace(family.shape, num_layers=given.layers), law=GateLaw(**law))
     planned = [PlannedRun.of_key(key) for key in runs]
     most = max((run.rate for run in planned), default=1.0)
 
     @cache
-    def world(chosen: int, generalists: int) -> _World:
+    def world_of(chosen: int, generalists: int) -> _World:
         shape = replace(drawn.shape, experts_per_token=chosen)
         changed = replace(drawn, shape=shape, law=replace(drawn.law, generalists=generalists))
-        return _World(drawn if (chosen, generalists) == usual else changed, seed, prompts, seconds, most)
+        return _World(drawn if (chosen, generalists) == usual else changed, seed, given.prompts, given.seconds, most)
 
     usual = (drawn.shape.experts_per_token, drawn.law.generalists)
     found = {}
     for run in planned:
         model = law_of(run.law)
         gate = (model.experts_per_token, model.generalists) if run.law else usual
-        found[run.key] = _run(run, world(*gate), (warm_up, seconds))
-    return {"runs": found, "signatures": _of_signatures(world(*usual)) if signatures else {}}
+        found[run.key] = _run(run, world_of(*gate), (given.warm_up, given.seconds))
+    return {"runs": found, "signatures": _of_signatures(world_of(*usual)) if signatures else {}}
 
 
 class _World:

@@ -187,15 +187,18 @@ def outside_spread(answer: Answer, rates: tuple[float, ...]) -> float | None:
     return float(sum(found) / len(found))
 
 
-def _changed(run: PlannedRun, of: str, base: str = _BASE) -> Figure:
+def changed(run: PlannedRun, of: str, base: str = _BASE) -> Figure:
+    """Return by how many percent a run's `of` exceeds that of another rule in the same world."""
     return lambda answer, rates: change(answer, run, of, base)
 
 
 def _at_60(policy: str, of: str, base: str = _BASE) -> Figure:
-    return _changed(PlannedRun("decoders", WORKERS, RATE, policy), of, base)
+    return changed(PlannedRun("decoders", WORKERS, RATE, policy), of, base)
 
 
-def _signature(*path: str, scale: float = 1.0) -> Figure:
+def signature(*path: str, scale: float = 1.0) -> Figure:
+    """Return a number of the signatures, by its path in the answer, such as "rho", "count"."""
+
     def figure(answer: Answer, rates: tuple[float, ...]) -> float | None:
         value = answer["signatures"]
         for name in path:
@@ -222,7 +225,7 @@ def _signatures() -> Iterator[tuple[Any, ...]]:
     counted = _rho_lead(("count", "count-idf", "sqrt-count"), "gate-prob")
     for name, low, high in (("task", 17, 21), ("language", 3, 10)):
         of, fewer = ("signatures", name), ((low, high), f"{low} to {high}", "%", True)
-        yield from ((*of, mixed.format(B), fewer, _signature("fewer", str(B), scale=100)) for B in (32, 64, 128))
+        yield from ((*of, mixed.format(B), fewer, signature("fewer", str(B), scale=100)) for B in (32, 64, 128))
         yield from (
             (*of, rho, ((0.035, math.inf), "above 0.035", "", True), counted),
             (
@@ -231,12 +234,12 @@ def _signatures() -> Iterator[tuple[Any, ...]]:
                 (0.015, "0.015, up to 0.089", "", True),
                 _rho_lead(("count-idf",), "count"),
             ),
-            (*of, "rho: kept layers above all", ((0.005, 0.032), "0.005 to 0.032", ""), _signature("mask_gain")),
+            (*of, "rho: kept layers above all", ((0.005, 0.032), "0.005 to 0.032", ""), signature("mask_gain")),
             (
                 *of,
                 "prefill and decode correlate by expert",
                 ((0.70, 0.92), "0.70 to 0.92", "", True),
-                _signature("alike"),
+                signature("alike"),
             ),
             (*of, "P50 with count-idf against gate-prob", ((-14, 0), "−3 on average, up to −14"), by_prob),
         )
@@ -324,7 +327,7 @@ def _beside() -> Iterator[tuple[Any, ...]]:
     for (state, law), (of, value) in product(CACHE_LAWS.items(), (("p50", -13.0), ("p99", -5.0))):
         run = PlannedRun("decoders", WORKERS, CACHE_RATE, "eldr", law)
         quantity = f"{of.upper()} of eldr against round-robin, prefix cache {state}"
-        yield "cache", "task", quantity, (value, f"about −{-value:g}"), _changed(run, of)
+        yield "cache", "task", quantity, (value, f"about −{-value:g}"), changed(run, of)
     for law, ((workload, of), said) in product(OTHER_MODELS, _AGAINST_BEST.items()):
         quantity = f"{_MODELS_SAID[law]}: {of.upper()} of eldr against the best balancer"
         yield "models", workload, quantity, said, mean_over_rates("eldr", of, "best", law=law)

@@ -13,7 +13,7 @@ from lbopt.studies.configuration import Option
 from lbopt.studies.grid import Grid, run_grid
 from lbopt.studies.locality.laws import law_of
 from lbopt.studies.locality.plan import CONSTANTS, ITEMS, USUAL_ITEMS, PlannedRun, plan_of
-from lbopt.studies.locality.questions import Answer, AtLaw, at_laws, change, judged_by, questions
+from lbopt.studies.locality.questions import Answer, AtLaw, Figure, at_laws, changed, judged_by, questions
 from lbopt.studies.printed import Judged
 from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.study import Outcome, Study
@@ -174,40 +174,20 @@ class LocalityOutcome(Outcome):
         laws = (*(CONSTANTS if "constants" in self.config.items else ()), *self.config.laws)
         return at_laws(questions(), self.answers, self.config.rates, dict.fromkeys(laws))
 
+    def over(self, workload: str, figure: Figure) -> MeanOverSeeds | None:
+        """Return a figure of the worlds of a workload that can tell; None where none can."""
+        told = [figure(answer, self.config.rates) for answer in self.answers.get(workload, [])]
+        known = [value for value in told if value is not None]
+        return over_seeds(known) if known else None
+
     def mean(self, workload: str, run: PlannedRun, of: str) -> MeanOverSeeds | None:
         """Return `of` of a run over worlds: p50, p99, wait (s), experts, running, busiest_over_mean."""
-        answers = self.answers.get(workload, [])
-        values = [answer["runs"].get(run.key, {}).get(of) for answer in answers]  # answers of 0.1.0 have no "wait"
-        return over_seeds(values) if values and None not in values else None
+        # answers of 0.1.0 have no "wait"
+        return self.over(workload, lambda answer, _: answer["runs"].get(run.key, {}).get(of))
 
-    def change(self, workload: str, run: PlannedRun, of: str, base: str = "round-robin") -> MeanOverSeeds | None:
-        """Return by how many percent a run's `of` exceeds that of another rule in the same world, over worlds.
-
-        Parameters
-        ----------
-        workload
-            Name of the workload.
-        run
-            The run.
-        of
-            The quantity.
-        base
-            The rule that it is compared with.
-        """
-        values = [change(answer, run, of, base) for answer in self.answers.get(workload, [])]
-        told = [value for value in values if value is not None]
-        return over_seeds(told) if told else None
-
-    def signature(self, workload: str, *path: str) -> MeanOverSeeds | None:
-        """Return a number of the signatures over worlds, by its path in the answer, such as "rho", "count"."""
-        values = []
-        for answer in self.answers.get(workload, []):
-            value = answer["signatures"]
-            for name in path:
-                value = None if value is None else value.get(name)
-            if value is not None:
-                values.append(float(value))
-        return over_seeds(values) if values else None
+    def change(self, workload: str, run: PlannedRun, of: str) -> MeanOverSeeds | None:
+        """Return by how many percent a run's `of` exceeds that of round-robin in the same world, over worlds."""
+        return self.over(workload, changed(run, of))
 
 
 @of_tasks("worlds")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from lbopt.report import staggered_tables
 from lbopt.studies.printed import Question, printed_number, printed_range, within
@@ -14,6 +15,7 @@ from lbopt.studies.staggered.questions import ELSEWHERE, SOURCE, Figure, asked
 from lbopt.studies.staggered.study import FEWER, ITEMS, PACKAGE_OF, Part, StaggeredConfig, parts_of
 from tools.studies.staggered import adapting, cache, decode, faults, needs, watchdog
 from tools.studies.staggered.needs_tables import needs_tables
+from tools.studies.staggered.other_tables import other_tables
 
 #: Entries of a table of hits, one for each request and unit of the fleet.
 _MOST_HITS = 2**24
@@ -95,4 +97,4 @@ def register() -> None:
     PACKAGE_OF.update(dict.fromkeys(mine, __package__))
     if questions not in ELSEWHERE:
         ELSEWHERE.append(questions)
-    staggered_tables.OWN["needs"] = needs_tables
+    staggered_tables.OWN.update({item: partial(other_tables, item=item) for item in mine} | {"needs": needs_tables})
