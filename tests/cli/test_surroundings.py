@@ -129,7 +129,7 @@ def test_standard_output_that_is_full(tmp_path):
     """The results of a verb that cannot be shown: one sentence, and not exit code 0."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "lbopt", "policies"],
+            [sys.executable, "-m", "lbopt", "show", "policies"],
             cwd=tmp_path,
             env=environment(),
             stdout=full,
