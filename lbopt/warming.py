@@ -21,13 +21,12 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "check": ("simulation", "chains", "search"),
     "gap": ("simulation", "states", "search"),
     "hindsight": ("simulation", "hindsight"),
-    "library": ("search", "windows", "packaged problems"),
     "lookahead": ("simulation", "states", "forecasts", "windows"),
     "predict": ("forecasts",),
     "prefill": ("prefill",),
     "serve": ("live rules",),
     "simulate": ("simulation", "waiting rules"),
-    "solve": ("search", "windows", "leximax", "conditions"),
+    "solve": ("search", "windows", "leximax", "conditions", "packaged problems"),
 }
 
 

@@ -185,9 +185,19 @@ _HelpAll = Annotated[
     bool,
     typer.Option("--help-all", callback=_show_all, is_eager=True, expose_value=False, help="Show settings, too."),
 ]
+
+
+def _begun(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the settings that begin so, for the completion of a shell."""
+    command: Any = ctx.command
+    return [f"{one.key}=" for one in command.settings if one.key.startswith(incomplete)]
+
+
 _Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting, by its name; may be given again."),
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="A setting, by its name; may be given again.", autocompletion=_begun
+    ),
 ]
 
 

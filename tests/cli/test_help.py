@@ -193,3 +193,14 @@ def test_every_rule_is_described_once():
 
 def test_completion_is_offered(type_in):
     assert "--install-completion" in type_in("--help")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("lbopt sh", "show"), ("lbopt gap --ho", "--horizon"), ("lbopt gap --set kv", "kv_capacity=")],
+)
+def test_a_shell_completes_verbs_options_and_settings(words, expected):
+    asked = environment(_LBOPT_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(words.count(" ")))
+    code = "import sys\nsys.argv = ['lbopt']\nfrom lbopt.cli import main\nmain()"
+    done = subprocess.run([sys.executable, "-c", code], env=asked, capture_output=True, text=True, check=False)
+    assert expected in done.stdout.split(), done.stderr
