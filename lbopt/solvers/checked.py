@@ -1,6 +1,6 @@
 """Nothing is called proved on a search's word: what a search says of a bound is written down and checked.
 
-The log of a search (`lbopt.solvers.exact.closures` and its like) is turned into a certificate, and
+The log of a search (`lbopt.solvers.exact.decision` and its like) is turned into a certificate, and
 `lbopt.solvers.certificates.check`, which shares nothing with the search, says whether the bound follows. Only then is
 the origin of the bound "certificate", or "exhaustion" where few requests were enumerated. Where the proof is too long,
 or the check does not fit into the limits of the solve, the origin is "search".

@@ -78,7 +78,7 @@ ENGINES: dict[str, Capabilities] = {
     "conditions": Capabilities(
         name="conditions",
         solver="exact",
-        module="lbopt.solvers.conditions.priced_proof",
+        module="lbopt.solvers.conditions.priced_search",
         engine="UnderConditions",
     ),
     "further": Capabilities(name="further", solver="exact", module=_OPENING, engine="Exhaustion"),

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from lbopt.kernels.search.even_start import try_even_start
 from lbopt.kernels.search.exchange import exchange, with_few_slots
-from lbopt.kernels.search.fill import fill_evenly, pack
+from lbopt.kernels.search.fill import fill_evenly, pack, try_even_start
 from lbopt.kernels.search.range_prices import price_few
 from lbopt.kernels.search.state import NONE, Search, Step
 from lbopt.model import StepProblem, objective

@@ -14,10 +14,8 @@ import numpy as np
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.bounds import clear_path, evaluate
-from lbopt.kernels.conditions.columns import add_decision, solve_prices
-from lbopt.kernels.conditions.dive import dive
-from lbopt.kernels.conditions.even_start import try_even_start
-from lbopt.kernels.conditions.fill import fill
+from lbopt.kernels.conditions.columns import add_decision, dive, solve_prices
+from lbopt.kernels.conditions.fill import fill, try_even_start
 from lbopt.kernels.conditions.pattern import ROUGHLY
 from lbopt.kernels.conditions.state import BORROWED, FORBIDDEN, FULL, NONE, OPEN, OWN, PROVED, Search, Step, book
 from lbopt.kernels.conditions.tree import DONE, PAUSED, grow, keep_prices, plant

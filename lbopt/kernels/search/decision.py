@@ -4,6 +4,8 @@ Requests come sorted by (size, whether they must be admitted, preference); `orde
 the first of a class first, to the lowest worker first: that, and nothing else, decides between equal requests.
 """
 
+import numpy as np
+
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import smallest_sums
@@ -11,7 +13,37 @@ from lbopt.kernels.search.state import Step
 
 
 @kernel
-def group_requests(sizes: Ints, must: Ints, order: Ints, v: Ints, n: Ints, forced: Ints) -> int:
+def read(
+    loads: Ints, slots: Ints, sizes: Ints, must: Ints, order: Ints, classes: Ints, workers: Ints, sums: Ints
+) -> tuple[int, int, int, int, float]:
+    """Group requests into classes and sort the open workers; return numbers of both, most and least tokens, magnitude.
+
+    Writes the requests by (size, must, place) to `order`; sizes, copies and `must` of each class to the rows of
+    `classes`; open workers ascending in slots, their loads, slots, and order of filling to those of `workers`; totals
+    of the smallest requests to `sums`. The magnitude is what all numbers of an evaluation add up to, at a scale of 1.
+    """
+    order[:] = np.argsort(2 * sizes + must, kind="mergesort")
+    v, n, forced = classes[0], classes[1], classes[2]
+    K = _group_requests(sizes, must, order, v, n, forced)
+    W = 0
+    for g in np.argsort(slots, kind="mergesort"):
+        if slots[g] > 0:
+            workers[0, W], workers[1, W], workers[2, W] = g, loads[g], slots[g]
+            W += 1
+    heaviest_first = np.argsort(-workers[1, :W], kind="mergesort")
+    workers[3, :W] = heaviest_first[np.argsort(workers[2, :W][heaviest_first], kind="mergesort")]
+    smallest_sums(v[:K], n[:K], sums)
+    admitted = slots.sum()
+    most = extreme_tokens(sizes, must, order, admitted, True)
+    least = extreme_tokens(sizes, must, order, admitted, False)
+    magnitude = 2.0 * loads.size * (loads.max() + float(workers[2, W - 1]) * v[K - 1])
+    for i in range(sizes.size):
+        magnitude += sizes[i]
+    return K, W, most, least, magnitude
+
+
+@kernel
+def _group_requests(sizes: Ints, must: Ints, order: Ints, v: Ints, n: Ints, forced: Ints) -> int:
     """Fill the classes of the sorted requests; forced[k] says whether class k must be admitted. Return their number."""
     count = 0
     for i in order:
@@ -70,6 +102,21 @@ def hand_out(step: Step, answer: Ints, order: Ints, workers: Ints, open_worker: 
 
 
 @kernel
+def first_assignment(loads: Ints, slots: Ints, sizes: Ints, must: Ints, order: Ints, assignment: Ints) -> int:
+    """Write the cheapest of three assignments that are made at once, and return its cost."""
+    G, N, admitted, best = loads.size, sizes.size, slots.sum(), -1
+    now, room, tried = np.zeros(G, dtype=np.int64), np.zeros(G, dtype=np.int64), np.zeros(N, dtype=np.int64)
+    chosen, flags = np.zeros(admitted, dtype=np.int64), np.zeros(N, dtype=np.int64)
+    for rule in range(3 if admitted < N else 1):
+        choose(order, must, admitted, rule, flags, chosen)
+        cost = longest_first(loads, slots, sizes, chosen, tried, now, room)
+        if best < 0 or cost < best:
+            best = cost
+            assignment[:] = tried
+    return best
+
+
+@kernel
 def longest_first(loads: Ints, slots: Ints, sizes: Ints, chosen: Ints, assignment: Ints, now: Ints, room: Ints) -> int:
     """Place the requests `chosen`, in this order, each on the lightest worker with a free slot; return the cost."""
     G = loads.size
@@ -117,12 +164,6 @@ def choose(order: Ints, must: Ints, admitted: int, rule: int, flags: Ints, chose
         if flags[order[j]] == 1:
             chosen[at] = order[j]
             at += 1
-
-
-@kernel
-def set_sums(v: Ints, n: Ints, sums: Ints) -> None:
-    """Fill sums[c] with the total of the c smallest requests."""
-    smallest_sums(v, n, sums)
 
 
 @kernel

@@ -23,8 +23,8 @@ taken up again between any two of these steps, and within the longest: the maste
 
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
-from lbopt.kernels.search.even_start import try_even_start
 from lbopt.kernels.search.exchange import with_few_slots
+from lbopt.kernels.search.fill import try_even_start
 from lbopt.kernels.search.open_ranges import (
     ANY_PRICES,
     BRANCH,

@@ -4,14 +4,22 @@ At prices each worker in turn takes its best priced pattern among the requests t
 needs most takes the request nearest to its need. What a worker needs is its margin, less what it has, over its slots
 that are left. The largest need is served first, so large requests go where there is room for them and small ones are
 left for many slots; serving worker after worker may leave requests that fit none, where most of the pool is admitted.
+
+An even start shares tokens out by need and uses its slack up; it is tried before a master program. Where workers have
+room for more than they may take, the prices are often those of one threshold: all requests above it are admitted, and
+go to workers that cannot be filled; the others are filled to the last token with smaller ones. A master program takes
+long to say so, and its placements are a mixture. Serving the largest need first (`fill_evenly`) finds this division,
+and exchanges (`exchange`) use up what is left.
 """
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
-from lbopt.kernels.search.choices import choices_of
+from lbopt.kernels.search.exchange import exchange
+from lbopt.kernels.search.open_ranges import offer
 from lbopt.kernels.search.pattern import best_pattern, last_fitting, prefix_best, smallest_sums
 from lbopt.kernels.search.state import NONE, Search, Step
+from lbopt.kernels.search.tables import choices_of
 
 #: Branches of the search for a worker's pattern: assignments are filled by the dozen, and any good pattern will do.
 FILLING = 300
@@ -124,4 +132,43 @@ def pack(step: Step, M: int, room: Ints, taken: Ints, pattern: Ints) -> int:
             taken[best] += 1
             room[best] -= v[k]
             tokens += v[k]
+    return tokens
+
+
+#: Looks of each worker at an exchange: at a time, as long as a quarter of what is missing is found in this time, and
+#: where less is missing than another token of envelope costs.
+_LOOKS, _LAST_LOOKS = 3, 20
+
+
+@kernel
+def try_even_start(step: Step, search: Search, i: int) -> bool:
+    """Offer an even assignment at the envelope of range i; return whether it admits what the bound asks for.
+
+    Not where requests must be admitted: exchanges may leave one of these waiting.
+    """
+    this = search.ranges[i]
+    if step.forced > 0:
+        return False
+    M, target = this.last, step.workers * this.first - step.total - this.bound
+    return _fill_and_exchange(step, search, M, target) >= target
+
+
+@kernel
+def _fill_and_exchange(step: Step, search: Search, M: int, target: int) -> int:
+    """Offer an even assignment at envelope M, improved up to `target` tokens; return its tokens, -1 for none."""
+    known, W = search.known, step.load.size
+    known.work += W
+    tokens = fill_evenly(step, search, M, 0, search.kept)
+    if tokens < 0:
+        return -1
+    lacking = 2 * (target - tokens)
+    while tokens < target and 4 * (target - tokens) <= 3 * lacking and not used_up(known):
+        lacking, looks = target - tokens, _LOOKS * W
+        known.work += looks
+        tokens = exchange(step, search.exchanging, known, M, target, looks, 0, search.kept)
+    if target - step.workers < tokens < target:
+        looks = _LAST_LOOKS * W
+        known.work += looks
+        tokens = exchange(step, search.exchanging, known, M, target, looks, 0, search.kept)
+    offer(step, search, search.kept, tokens)
     return tokens

@@ -1,17 +1,18 @@
-"""The ranges of envelopes: their states, what is known of each, and which envelopes there are.
+"""What a search keeps: the best assignment, the log of prices, and the ranges of envelopes that they bound.
 
 A range is closed where its bound is not below the best cost. Prices raise a bound (`close_in`), or the tree of the
 range does (`close_by_tree`), and both are written down. So what the search leaves is a log: for each range, the prices
-that bound it, or a tree whose nodes name theirs. The proof is that log (`lbopt.solvers.exact.closures`), and nothing in
+that bound it, or a tree whose nodes name theirs. The proof is that log (`lbopt.solvers.exact.decision`), and nothing in
 it is taken on trust there.
 """
 
-from lbopt.kernels.arrays import Record
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
-from lbopt.kernels.search.choices import choices_of
+from lbopt.kernels.search.exchange import exchange, with_few_slots
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern, prefix_best
 from lbopt.kernels.search.state import CLOSED, Search, Step
+from lbopt.kernels.search.tables import choices_of
 
 #: Envelopes that stay open at the same prices, after which one gets prices of its own.
 ASTRAY = 32
@@ -150,3 +151,81 @@ def narrow(step: Step, search: Search, i: int) -> bool:
     huge = known.uneven > 0 and step.v[step.v.size - 1] > SPARSE
     halved = known.warm == 1 or huge or known.ranges >= MANY
     return halved and NARROW * step.workers * (this.last - this.first) <= lack
+
+
+#: Rounds for which each worker gets one look at an exchange.
+_SHARE = 8
+
+
+@kernel
+def offer(step: Step, search: Search, pattern: Ints, tokens: int) -> None:
+    """Keep an assignment if it is the best so far; its cost is taken at the load it really reaches.
+
+    One that takes more of a class than there is, or not all that must be admitted, is not kept.
+    """
+    load, slots, v = step.load, step.slots, step.v
+    M = step.heaviest
+    for w in range(load.size):
+        after = load[w]
+        for q in range(slots[w]):
+            after += v[pattern[w, q]]
+        M = max(M, after)
+    cost = step.workers * M - step.total - tokens
+    if cost < search.known.cost and _is_one(step, search.waiting, pattern):
+        search.known.cost = cost
+        for w in range(load.size):
+            for q in range(slots[w]):
+                search.answer[w, q] = pattern[w, q]
+
+
+@kernel
+def _is_one(step: Step, waiting: Ints, pattern: Ints) -> bool:
+    """Whether there are as many requests of each class as an assignment takes, and it takes those that it must."""
+    for k in range(step.v.size):
+        waiting[k] = step.n[k]
+    for w in range(step.load.size):
+        for q in range(step.slots[w]):
+            waiting[pattern[w, q]] -= 1
+    is_one = True
+    for k in range(step.v.size):
+        is_one = is_one and waiting[k] >= 0 and (waiting[k] == 0 or step.floor[k] >= 0)
+    return is_one
+
+
+@kernel
+def improve(step: Step, search: Search, pattern: Ints, M: int, tokens: int, rounds: int) -> None:
+    """Offer an assignment and what `exchange` makes of it."""
+    offer(step, search, pattern, tokens)
+    target = step.workers * M - step.total - search.known.aim
+    if tokens < target and with_few_slots(step) >= 0:
+        looks = rounds * step.load.size // _SHARE
+        tokens = exchange(step, search.exchanging, search.known, M, target, looks, 0, pattern)
+        search.known.work += looks
+        offer(step, search, pattern, tokens)
+
+
+@kernel
+def write_down(step: Step, search: Search, at: int) -> int:
+    """Write search.best_price to the log, with its envelope `at`, -1 for a node of a tree; return its number."""
+    number = search.known.prices
+    row = number % search.bank.shape[0]
+    for k in range(step.v.size):
+        search.bank[row, k] = search.best_price[k]
+    search.bank_at[row] = at
+    search.known.prices = number + 1
+    return number
+
+
+@kernel
+def keep_prices(step: Step, search: Search, M: int) -> None:
+    """Make search.best_price, found at envelope M, the newest prices."""
+    search.known.newest = write_down(step, search, M) + 1
+    search.known.strayed = 0
+
+
+@kernel
+def recall(step: Step, search: Search) -> None:
+    """Put the newest prices into search.price."""
+    row = (search.known.newest - 1) % search.bank.shape[0]
+    for k in range(step.v.size):
+        search.price[k] = search.bank[row, k]

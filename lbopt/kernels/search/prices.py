@@ -11,11 +11,10 @@ Source: Lagrangian bound of BF-IO (IO) at H = 0 with the rows "a request is admi
 
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
-from lbopt.kernels.search.choices import listed_choices, make_list, prepare
 from lbopt.kernels.search.exact_profits import settle
 from lbopt.kernels.search.pattern import BRANCHES, SCAN, best_pattern, last_fitting
 from lbopt.kernels.search.state import EXACT, GLANCE, NONE, QUICK, ROUGH, Search, Step
-from lbopt.kernels.search.tables import relax
+from lbopt.kernels.search.tables import listed_choices, make_list, prepare, relax
 
 
 @kernel

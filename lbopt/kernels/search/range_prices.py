@@ -16,13 +16,20 @@ import numpy as np
 from lbopt.kernels.arrays import Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
-from lbopt.kernels.search.columns import AT_ONCE, NO_BOUND, begin_columns, bonus_of, generate_columns
-from lbopt.kernels.search.dive import UNFINISHED, dive
+from lbopt.kernels.search.columns import AT_ONCE, NO_BOUND, UNFINISHED, begin_columns, bonus_of, dive, generate_columns
 from lbopt.kernels.search.exchange import exchange
 from lbopt.kernels.search.fill import fill, fill_evenly
-from lbopt.kernels.search.keeping import improve, keep_prices, offer, recall
 from lbopt.kernels.search.master import drop_columns, reset_master
-from lbopt.kernels.search.open_ranges import ANY_PRICES, close_in, lowest_cost, narrow
+from lbopt.kernels.search.open_ranges import (
+    ANY_PRICES,
+    close_in,
+    improve,
+    keep_prices,
+    lowest_cost,
+    narrow,
+    offer,
+    recall,
+)
 from lbopt.kernels.search.path import clear_path, leave, value_columns
 from lbopt.kernels.search.prices import evaluate, threshold_prices
 from lbopt.kernels.search.state import (

@@ -1,29 +1,34 @@
-"""A step problem in the terms of the search.
+"""A step problem in the terms of the search, and the log that a search leaves of it.
 
 Where fewer requests wait than there are slots, empty requests of size 0 fill the others; from then on every slot is
 filled by exactly one request, and which requests are admitted follows.
+
+The log says why each range of envelopes is closed, and is the proof (`Closures`). A range is closed by prices, or by a
+tree of placements whose nodes name theirs, see `lbopt.kernels.search.open_ranges`. The log is a certificate of the kind
+"priced-envelopes" as it stands, and nothing is searched for a second time. Where prices alone close all ranges, kernels
+that share nothing with the search check it (`lbopt.kernels.checking`), else `lbopt.solvers.certificates.check`; both
+believe none of it.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import Any
+
 import numpy as np
 
+from lbopt.exceptions import CertificateError
+from lbopt.kernels.checking.priced import holds
 from lbopt.kernels.deadline import ENDLESS, NEVER
-from lbopt.kernels.search.decision import (
-    choose,
-    extreme_tokens,
-    group_requests,
-    hand_out,
-    longest_first,
-    set_sums,
-)
+from lbopt.kernels.search.decision import first_assignment, hand_out, read
 from lbopt.kernels.search.envelopes import advance
 from lbopt.kernels.search.open_ranges import begin
-from lbopt.kernels.search.state import Search, Step
+from lbopt.kernels.search.state import RANGE, WAITS, Search, Step, Tree
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.exact.closures import Closures
-from lbopt.solvers.exact.workspace import workspace
+from lbopt.solvers.certificates import Certificate, priced_envelopes
+from lbopt.solvers.certificates.priced_body import placement, refuted
+from lbopt.solvers.exact.workspace import what_is_known, workspace
 
 #: Largest magnitude that an evaluation may reach (prices times scale, summed over all requests).
 LARGEST = 1 << 60
@@ -40,65 +45,46 @@ class Decision:
 
     def __init__(self, problem: StepProblem) -> None:
         self.loads, self.slots = problem.base[:, 0], problem.slots
-        self.num_requests = problem.num_requests
-        missing = max(0, problem.num_free_slots - problem.num_requests)
-        sizes, must = problem.work[:, 0], problem.must_admit.astype(np.int64)
-        if missing:
-            sizes = np.concatenate([sizes, np.zeros(missing, dtype=np.int64)])
-            must = np.concatenate([must, np.zeros(missing, dtype=np.int64)])
-        self.sizes, self.must = np.ascontiguousarray(sizes), must
-        self.admitted = problem.num_free_slots
-        self.order = np.lexsort((self.must, self.sizes)) if self.must.any() else np.argsort(self.sizes, kind="stable")
-        v, n, forced = np.zeros((3, self.sizes.size), dtype=np.int64)
-        K = group_requests(self.sizes, self.must, self.order, v, n, forced)
-        # Where all requests are admitted, none has to be forced.
-        self.forced = int(self.must.sum()) if self.admitted < self.sizes.size else 0
-        open_workers = np.flatnonzero(self.slots)
-        self.workers = open_workers[np.argsort(self.slots[open_workers], kind="stable")]
-        load, slots = self.loads[self.workers], self.slots[self.workers]
-        heaviest = int(self.loads.max())
-        bonus = 2 * (heaviest + int(v[K - 1])) if self.forced else 0
-        magnitude = (
-            sum(self.sizes.tolist())
-            + 2 * self.loads.size * (heaviest + int(slots.max()) * int(v[K - 1]))
-            + 2 * bonus * (self.forced + self.admitted)
+        self.num_requests, self.admitted = problem.num_requests, problem.num_free_slots
+        N, G, Q = max(self.num_requests, self.admitted), problem.num_workers, int(self.slots.max())
+        self.sizes, self.must, self.order = np.zeros((3, N), dtype=np.int64)
+        self.sizes[: self.num_requests], self.must[: self.num_requests] = problem.work[:, 0], problem.must_admit
+        classes, workers, sums = (np.zeros(shape, dtype=np.int64) for shape in ((3, N), (4, G), Q + 1))
+        K, W, most, least, magnitude = read(
+            self.loads, self.slots, self.sizes, self.must, self.order, classes, workers, sums
         )
+        self.workers, load, slots, rank = workers[:, :W]
+        v, n, must = classes[:, :K]
+        heaviest = int(self.loads.max())
+        # Where all requests are admitted, none has to be forced.
+        self.forced = int(self.must.sum()) if self.admitted < N else 0
+        bonus = 2 * (heaviest + int(v[-1])) if self.forced else 0
+        magnitude += 2.0 * bonus * (self.forced + self.admitted)
         self.scale = FINEST_SCALE
         while self.scale > 0 and self.scale * magnitude > LARGEST:
             self.scale //= 2
-        sums = np.zeros(int(slots.max()) + 1, dtype=np.int64)
-        set_sums(v[:K], n[:K], sums)
         self.step = Step(
-            v=v[:K],
-            n=n[:K],
-            floor=forced[:K] * (-bonus * self.scale if self.forced else 0),
+            v=v,
+            n=n,
+            floor=must * (-bonus * self.scale),
             load=load,
             slots=slots,
-            rank=np.lexsort((-load, slots)),
+            rank=rank,
             sums=sums,
-            workers=self.loads.size,
+            workers=G,
             total=int(self.loads.sum()),
             heaviest=heaviest,
             scale=self.scale,
-            most=int(extreme_tokens(self.sizes, self.must, self.order, self.admitted, True)),
-            least=int(extreme_tokens(self.sizes, self.must, self.order, self.admitted, False)),
+            most=most,
+            least=least,
             forced=self.forced,
         )
 
     def first_assignment(self) -> tuple[IntArray, int]:
         """Return the best of three cheap assignments, and its cost."""
-        G, N = self.loads.size, self.sizes.size
-        now, room = np.zeros((2, G), dtype=np.int64)
-        chosen = np.zeros(self.admitted, dtype=np.int64)
-        assignments = np.zeros((3, N), dtype=np.int64)
-        flags = np.zeros(N, dtype=np.int64)
-        rules = 1 if self.admitted == N else 3
-        costs = []
-        for rule in range(rules):
-            choose(self.order, self.must, self.admitted, rule, flags, chosen)
-            costs.append(longest_first(self.loads, self.slots, self.sizes, chosen, assignments[rule], now, room))
-        best = int(np.argmin(costs))
-        return assignments[best, : self.num_requests], int(costs[best])
+        assignment = np.zeros(self.sizes.size, dtype=np.int64)
+        cost = int(first_assignment(self.loads, self.slots, self.sizes, self.must, self.order, assignment))
+        return assignment[: self.num_requests], cost
 
     def start(self, cost: int, seed: int = 0, most: int = ENDLESS, bound: int = 0) -> Search:
         """Return a search for something cheaper than `cost`; other seeds let it draw otherwise.
@@ -149,3 +135,156 @@ class Decision:
         if not hand_out(self.step, search.answer, self.order, scratch, open_worker, assignment):
             raise AssertionError("the search answers with requests that do not exist: a defect of lbopt")
         return assignment
+
+
+#: Fields of a range, and the places of those that say what closed it.
+_FIELDS = RANGE.names or ()
+_CLOSED_BY = [_FIELDS.index(name) for name in ("first", "last", "beyond", "row", "shown")]
+
+#: Records of all trees together before a proof is given up: each takes the checker a table.
+_RECORDS = 10_000
+
+#: Vectors of prices times tokens of the widest margin, up to which the checker gets by with a few gigabytes.
+_TABLES = 200_000_000
+
+#: A node of a tree: the row of its prices, the class that the nodes below place, -1 for none, its place, those below.
+_Node = tuple[int, int, int, list[int]]
+
+
+@dataclass(slots=True, eq=False)
+class Closures:
+    """Ranges of envelopes, and the prices or trees that close them.
+
+    Parameters
+    ----------
+    bound
+        No assignment costs less, if the log is right; tokens.
+    scale, prices
+        Units of a price in a token; int64 (P, K), rows of prices.
+    nodes
+        int64 (R, 3): first and last envelope and row of prices of each range, ascending in the first. Where a tree
+        closes the range they are the prices of its root, which may do alone.
+    trees
+        {place of a range among `nodes`: its tree, as {number of a node: node}, the root first}.
+    workers
+        int64 (W,): the worker that a tree means by a number.
+    margin
+        Tokens of the widest margin of a worker.
+    """
+
+    bound: int
+    scale: int
+    prices: IntArray
+    nodes: IntArray
+    trees: dict[int, dict[int, _Node]] = field(default_factory=dict)
+    workers: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    margin: int = 0
+    _held: bool | None = field(default=None, init=False)
+
+    @classmethod
+    def of(cls, step: Step, search: Search, tree: Tree, workers: IntArray, bound: int) -> Closures | None:
+        """Return the log of a search that has proved `bound`; None where it was too long to be kept.
+
+        Parameters
+        ----------
+        step, search, tree
+            The decision, the state of the search, and its trees.
+        workers
+            int64 (W,): the open workers, as the search numbers them.
+        bound
+            What it proved, tokens.
+        """
+        found, K = what_is_known(search).prices, step.v.size
+        if found > search.bank.shape[0]:
+            return None
+        count = what_is_known(search).ranges
+        table = np.asarray(search.ranges)[:count].view(np.int64).reshape(-1, len(_FIELDS))[:, _CLOSED_BY]
+        end = (bound - 1 + step.total + step.most) // step.workers if bound > 0 else -1  # no cost is below 0
+        kept = np.flatnonzero((table[:, 0] <= end) & (table[:, 0] <= table[:, 2]))
+        kept = kept[np.argsort(table[kept, 0], kind="stable")]
+        # What closes a range closes the envelopes beyond it, too, at which no worker has a load of its own.
+        real = np.flatnonzero(table[kept, 0] <= table[kept, 1])
+        ends = table[kept, 2]
+        if real.size:
+            ends = np.maximum.reduceat(ends, real)
+        kept = kept[real]
+        nodes = np.stack([table[kept, 0], ends[: kept.size], table[kept, 3]], axis=1)
+        prices = np.zeros((found + 1, K), dtype=np.int64)
+        prices[:found] = search.bank[:found, :K]
+        planted = kept[table[kept, 4] < bound].tolist()
+        trees = _trees(tree, planted) if planted else {}
+        for place, i in enumerate(kept.tolist()):
+            if i in trees:
+                nodes[place, 2] = trees[i][next(iter(trees[i]))][0]
+        if step.least == step.most and kept.size:  # an envelope closes all below it
+            nodes, kept = nodes[-1:], kept[-1:]
+            nodes[:, 0] = 0
+        elif bound > 0:  # below, there is not room for the least tokens, which prices of zero say
+            head = int(nodes[0, 0]) - 1 if kept.size else end
+            nodes, kept = np.concatenate([[[0, head, found]], nodes]), np.append(-1, kept)
+        trees = {place: trees[i] for place, i in enumerate(kept.tolist()) if i in trees}
+        margin = int(nodes[:, 1].max(initial=0)) - int(step.load.min())
+        return cls(bound, int(step.scale), prices, nodes, trees, workers, margin)
+
+    def hold(self, problem: StepProblem) -> bool:
+        """Return whether prices alone prove the bound, by the kernels of the checker; False where not settled there."""
+        if self._held is None:
+            step = problem.base[:, 0], problem.slots, problem.work[:, 0], problem.must_admit
+            self._held = bool(holds(*step, self.bound, self.scale, self.prices, self.nodes))
+        return self._held
+
+    def certificate(self, problem: StepProblem) -> Certificate:
+        """Return the log as a certificate; trees are left out where prices are known to do alone.
+
+        Raises
+        ------
+        CertificateError
+            Where it is too long for the checker.
+        """
+        trees = {i: [] if self._held else _records(nodes, self.workers.tolist()) for i, nodes in self.trees.items()}
+        if (count := sum(map(len, trees.values()))) > _RECORDS:
+            raise CertificateError(f"the proof needs {count} records of trees; it is not written down")
+        records = [record for tree in trees.values() for record in tree]
+        used = sorted({*self.nodes[:, 2].tolist(), *(record["prices"] for record in records)})
+        if len(used) * self.margin > _TABLES:
+            raise CertificateError(
+                f"the proof has {len(used)} vectors of prices for margins of up to {self.margin} tokens; it is not "
+                "written down, as the checker would take gigabytes"
+            )
+        row = {which: place for place, which in enumerate(used)}
+        nodes = [
+            (a, b, row[which], [{**one, "prices": row[one["prices"]]} for one in trees.get(i, [])] or None)
+            for i, (a, b, which) in enumerate(self.nodes.tolist())
+        ]
+        return priced_envelopes(problem.digest, self.bound, self.scale, self.prices[used].tolist(), nodes)
+
+
+def _trees(tree: Tree, wanted: list[int]) -> dict[int, dict[int, _Node]]:
+    """Return the last tree of each of the ranges wanted."""
+    trees: dict[int, dict[int, _Node]] = {i: {} for i in wanted}
+    table = np.asarray(tree.nodes)[: int(tree.state.used)]
+    fields = table[["range", "parent", "row", "chosen", "place"]].tolist()
+    for j, (i, parent, row, chosen, place) in enumerate(fields):
+        if i not in trees:
+            continue
+        if parent < 0:
+            trees[i] = {}
+        trees[i][j] = row, chosen, place, []
+        if parent >= 0:
+            trees[i][parent][3].append(j)
+    return {i: nodes for i, nodes in trees.items() if nodes}
+
+
+def _records(nodes: dict[int, _Node], workers: list[int]) -> list[dict[str, Any]]:
+    """Return the records of a tree in preorder, with rows of the log."""
+    records, waiting = [], [next(iter(nodes))]
+    while waiting:
+        row, chosen, _, below = nodes[waiting.pop()]
+        if chosen < 0:
+            records.append(refuted(row))
+            continue
+        below = sorted(below, key=lambda j: nodes[j][2])  # that all waits comes first
+        places = [nodes[j][2] for j in below]
+        records.append(placement(chosen, row, WAITS in places, [workers[w] for w in places if w != WAITS]))
+        waiting += reversed(below)
+    return records

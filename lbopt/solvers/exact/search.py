@@ -1,7 +1,15 @@
-"""Run the exact search on a step problem at H = 0: in slices, so that the clock and Ctrl-C are heard."""
+"""Run the exact search on a step problem at H = 0: in slices, so that the clock and Ctrl-C are heard.
+
+In an empty or nearly empty cluster with more requests than slots most choices of requests allow an imbalance of zero.
+With a set of admitted requests fixed, the cost is G M - (loads before) - T, so zero asks for loads that are all equal,
+hence for a total divisible by G. Of many requests nearly any such set can be balanced (`balance`), so one is as good as
+another: the oldest, with one of them exchanged where the total has to be mended. A cost of zero, or of the elementary
+bound, is proved; else what is found is a start for the search by prices.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,10 +25,8 @@ from lbopt.solvers.budget import Limits
 from lbopt.solvers.certificates import Certificate, priced_envelopes
 from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.all_admitted import SearchState, place_all
-from lbopt.solvers.exact.balance import SLICE_MICROSECONDS
-from lbopt.solvers.exact.closures import Closures
-from lbopt.solvers.exact.cold_start import balanced_start, is_cold
-from lbopt.solvers.exact.decision import Decision
+from lbopt.solvers.exact.balance import SLICE_MICROSECONDS, Balancing
+from lbopt.solvers.exact.decision import Closures, Decision
 from lbopt.solvers.exact.tie_orders import canonical
 from lbopt.solvers.exact.workspace import fits_memory, what_is_known
 
@@ -326,3 +332,66 @@ def written_proof(problem: StepProblem, answer: ExactAnswer) -> Certificate:
     if answer.closures is None:
         raise CertificateError("the log of the search was too long to be kept, so there is no proof to write down")
     return answer.closures.certificate(problem)
+
+
+#: Free slots per open worker from which on the set of admitted requests hardly matters.
+MANY_SLOTS = 4
+
+#: Slices of work that are spent on a set, some 20 ms each.
+_SLICES = 50
+
+
+def is_cold(problem: StepProblem) -> bool:
+    """Tell whether requests have to wait although each open worker gets many."""
+    open_workers = int((problem.slots > 0).sum())
+    return problem.num_requests > problem.num_admitted >= MANY_SLOTS * max(1, open_workers)
+
+
+def balanced_start(problem: StepProblem, limits: Limits) -> Generator[IntArray, None, None]:
+    """Yield better and better assignments of the chosen requests, one after each slice.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    limits
+        When the time is over: a slice does not outlast it.
+    """
+    base, sizes = problem.base[:, 0], problem.work[:, 0]
+    chosen = _chosen(problem, base, sizes)
+    balancing = Balancing(base, problem.slots, sizes[chosen], limits)
+
+    def search() -> Generator[None, None, bool]:
+        done = yield from balancing.longest_first()
+        return done or (yield from balancing.fill_to_targets())
+
+    steps = search()
+    for _ in range(_SLICES):
+        next(steps, None)
+        assignment = np.full(sizes.size, -1, dtype=np.int64)
+        assignment[chosen] = balancing.assignment
+        yield assignment
+        if balancing.done:
+            return
+
+
+def _chosen(problem: StepProblem, base: IntArray, sizes: IntArray) -> IntArray:
+    """Return the oldest requests, the forced ones first; one is exchanged where that makes the total divisible by G."""
+    G, U = problem.num_workers, problem.num_admitted
+    order = np.argsort(~problem.must_admit, kind="stable")
+    inside, outside = np.sort(order[:U]), np.sort(order[U:])
+    wanted = -(sum(base.tolist()) + sum(sizes[inside].tolist())) % G
+    free = inside[~problem.must_admit[inside]]
+    if wanted == 0 or free.size == 0:
+        return inside
+    # whom to take in for each remainder of whom is left out: the smallest of its kind
+    of_remainder = np.full(G, -1, dtype=np.int64)
+    for i in outside[np.argsort(-sizes[outside], kind="stable")]:
+        of_remainder[sizes[i] % G] = i
+    partner = of_remainder[(sizes[free] + wanted) % G]
+    fitting = np.flatnonzero(partner >= 0)
+    if fitting.size == 0:
+        return inside
+    change = np.abs(sizes[partner[fitting]] - sizes[free[fitting]])
+    best = fitting[np.argmin(change)]
+    return np.sort(np.append(inside[inside != free[best]], partner[best]))

@@ -23,7 +23,7 @@ from lbopt import (
 )
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.certificates import Certificate, check
-from lbopt.solvers.conditions import priced_proof, priced_search
+from lbopt.solvers.conditions import priced_search
 from lbopt.solvers.registry import is_available
 from tools.steady.conditioned import Recipe, read_conditioned_sets
 
@@ -352,7 +352,7 @@ def test_sensitivity_where_the_changed_problem_is_plain_or_the_objective_needs_n
 
 def test_a_long_proof_is_not_written(monkeypatch):
     problem, _ = certified()
-    monkeypatch.setattr(priced_proof, "_VECTORS", 0)
+    monkeypatch.setattr(priced_search, "_VECTORS", 0)
     result = solve(problem, "search")
     with pytest.raises(CertificateError, match=r"the proof of .* is not written"):
         result.certificate()

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from lbopt import StepProblem
 from lbopt.exceptions import CertificateError
-from lbopt.kernels.checking.best_profit import Priced, exceeds
-from lbopt.kernels.checking.priced import grouped, sums_of_least
+from lbopt.kernels.checking.priced import Priced, exceeds, grouped, sums_of_least
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.certificates import check
 from lbopt.solvers.exact.search import search_exactly
