@@ -15,8 +15,7 @@ import numpy as np
 
 from lbopt import StepProblem, solve
 from lbopt.exceptions import InfeasibleDecisionError
-from lbopt.model.assignment import check_assignment
-from lbopt.model.objective import loads_after, objective
+from lbopt.model.objective import check_assignment, loads_after, objective
 
 ASSIGNED, OPTIMA = 400, 60
 

@@ -92,7 +92,7 @@ def _solve_file(asked: _Asked, path: Path, out: Path | None) -> None:
     from lbopt import solve as solve_problem
     from lbopt.cli.console import print_table, say
     from lbopt.report.result_table import comparison_table, first_of, result_table
-    from lbopt.solvers.arguments import check_stops
+    from lbopt.solvers.front import check_stops
     from lbopt.solvers.registry import AUTO_ORDER, OWN, capabilities, is_available
     from lbopt.solvers.warm_up import warm
     from lbopt.whole_file import write_file

@@ -14,6 +14,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import InputError
@@ -245,3 +246,14 @@ def read_toml(path: str | os.PathLike[str], name: str | None = None) -> dict[str
     """Return the tables of a TOML file; `name` is what errors call it, its path by default."""
     name = called(path) if name is None else name
     return parse_toml(read_text(path, name, largest=LARGEST_TOML), name)
+
+
+def parsed_json(text_or_path: str | Path, what: str) -> tuple[Any, str]:
+    """Return the parsed data, and what to call it in messages: `what` for a text, else the file's name."""
+    if isinstance(text_or_path, str):
+        if not text_or_path.strip():
+            raise InputError(f"{what} is an empty text; expected JSON, or the path of a file that holds it")
+        if text_or_path.lstrip().startswith(("{", "[")):
+            return parse_json(text_or_path, what), what
+    source = called(text_or_path)
+    return read_json(text_or_path, source), source

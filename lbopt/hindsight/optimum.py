@@ -27,9 +27,8 @@ from lbopt.hindsight.program import placement_of, program_of, values_of
 from lbopt.hindsight.timetable import IntArray, Timetable
 from lbopt.kernels.arrays import record
 from lbopt.kernels.hindsight.exhaustion import LIMITS, Pieces, try_all
-from lbopt.solvers.backend import Task, load, rounded_up
+from lbopt.solvers.backend import Task, load, rounded_up, run_interruptible
 from lbopt.solvers.budget import Budget, Limits
-from lbopt.solvers.interruptible import run_interruptible
 from lbopt.solvers.registry import capabilities, is_available, require
 
 #: Solvers of integer programs that can be asked, the one that closes most runs first.

@@ -14,14 +14,20 @@ s, o   prompt, output       tokens of a request before decode; decode steps it r
 ====== ==================== ==========================================================================
 """
 
-from lbopt.model.assignment import WAITS, check_assignment, check_paused
 from lbopt.model.conditions import Conditions, in_blocks
 from lbopt.model.fleet import Fleet
-from lbopt.model.objective import barrier_total, imbalance, loads_after, objective, rank
-from lbopt.model.request_experts import RequestExperts
-from lbopt.model.request_prefixes import RequestPrefixes
+from lbopt.model.objective import (
+    WAITS,
+    barrier_total,
+    check_assignment,
+    check_paused,
+    imbalance,
+    loads_after,
+    objective,
+    rank,
+)
 from lbopt.model.step_problem import StepProblem
-from lbopt.model.trace import Trace
+from lbopt.model.trace import RequestExperts, RequestPrefixes, Trace
 from lbopt.model.window import Running
 
 __all__ = [

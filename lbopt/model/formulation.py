@@ -29,8 +29,8 @@ from itertools import pairwise
 from math import gcd
 
 from lbopt.exceptions import InfeasibleDecisionError, InputError
-from lbopt.model.assignment import WAITS
 from lbopt.model.floors import Floors
+from lbopt.model.objective import WAITS
 from lbopt.model.paced_numbers import PacedNumbers, RequestKind, paced_numbers
 from lbopt.model.step_problem import StepProblem
 

@@ -24,9 +24,9 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
+from lbopt.files.json_text import parsed_json
 from lbopt.model.conditions import Conditions
 from lbopt.model.integers import LARGEST_TOTAL, BoolArray, IntArray, boolean_array, integer_array
-from lbopt.model.json_text import parsed_json
 from lbopt.model.window import Running, ahead
 
 FORMAT = "lbopt-step-problem"

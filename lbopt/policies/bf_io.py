@@ -41,7 +41,7 @@ from lbopt.policies.policy import LARGEST_OPTION, Admission, Ledger, check_age_b
 from lbopt.policies.projection import Projection
 from lbopt.predictors import Foresight, check_predictor
 from lbopt.solvers import check_solver, solve
-from lbopt.solvers.arguments import check_tie_order
+from lbopt.solvers.front import check_tie_order
 
 #: Weights of a discounted window are whole multiples of 1/16; steps that weigh less than half of it are left out.
 WEIGHT_UNIT = 16

@@ -1,10 +1,9 @@
 """Exact answers: `solve` finds and `verify` checks; solver packages are imported only when one of them runs."""
 
-from lbopt.solvers.arguments import check_solver
 from lbopt.solvers.budget import Progress, Stops
 from lbopt.solvers.certificate import VerificationReport, verify
 from lbopt.solvers.elementary import elementary_bound, greedy_assignment
-from lbopt.solvers.front import solve
+from lbopt.solvers.front import check_solver, solve
 from lbopt.solvers.registry import BACKENDS, Capabilities, is_available
 from lbopt.solvers.result import PROVED_BY, STOP_REASONS, Result
 from lbopt.solvers.sensitivity import Sensitivity, sensitivity

@@ -3,15 +3,21 @@
 It neither rounds, nor checks, nor decides what is optimal: `lbopt.solvers.program_engine` and `solve` do that for all.
 
 Here is also how a solver's floats become exact integers: values go to the nearest, bounds up with a stated tolerance.
+
+A native solve runs in a thread of its own, so that Ctrl-C reaches Python while the solver works.
 """
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from math import ceil, isfinite
+from types import FrameType
 from typing import Protocol, cast
 
 import numpy as np
@@ -120,3 +126,61 @@ def placement(program: Program, values: Sequence[float] | None) -> IntArray | No
         return check_assignment(program.problem, np.array(workers, dtype=np.int64))
     except (InputError, InfeasibleDecisionError):
         return None
+
+
+_LOOK_SECONDS = 0.05
+
+#: So many times Ctrl-C is pressed before a solver that does not listen is left to itself.
+_PATIENCE = 3
+
+
+def run_interruptible(work: Callable[[], object], stop: Callable[[], object]) -> bool:
+    """Run `work` to its end; on Ctrl-C call `stop`, again and again, until it ends. Return whether Ctrl-C came.
+
+    Ctrl-C is noted instead of raised while the solver works: an exception could leave this function at any line, with
+    the native thread still running, and the interpreter would then abort when it ends.
+    """
+    finished = threading.Event()
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            finished.set()
+
+    thread = threading.Thread(target=run, daemon=True)
+    with _noted_interrupt() as interrupted:
+        thread.start()
+        while not finished.wait(_LOOK_SECONDS):
+            if interrupted.is_set():
+                stop()  # the first call may come before the search listens
+        thread.join()
+    if errors:
+        raise errors[0]
+    return interrupted.is_set()
+
+
+@contextmanager
+def _noted_interrupt() -> Iterator[threading.Event]:
+    """Note Ctrl-C in an event; outside the main thread none ever comes."""
+    interrupted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted
+        return
+    presses = 0
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal presses
+        presses += 1
+        interrupted.set()
+        if presses >= _PATIENCE:  # the solver is deaf: a user who presses on wants out, at any price
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)

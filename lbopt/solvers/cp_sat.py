@@ -9,8 +9,7 @@ from __future__ import annotations
 from ortools.sat.python import cp_model
 
 from lbopt.model.formulation import LinearProgram
-from lbopt.solvers.backend import NOT_STARTED, RawAnswer, Task
-from lbopt.solvers.interruptible import run_interruptible
+from lbopt.solvers.backend import NOT_STARTED, RawAnswer, Task, run_interruptible
 
 _UNBOUNDED = 2**62
 _EXACT_FLOAT = 2**53

@@ -14,8 +14,7 @@ import numpy as np
 
 from lbopt.exceptions import BackendUnavailableError
 from lbopt.model.formulation import LinearProgram
-from lbopt.solvers.backend import NOT_STARTED, RawAnswer, Task
-from lbopt.solvers.interruptible import run_interruptible
+from lbopt.solvers.backend import NOT_STARTED, RawAnswer, Task, run_interruptible
 
 _WRONG_VERSIONS = ("1.14.0",)
 

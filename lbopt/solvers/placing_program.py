@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError, LbOptError
 from lbopt.model.integers import IntArray
-from lbopt.solvers.interruptible import run_interruptible
+from lbopt.solvers.backend import run_interruptible
 from lbopt.solvers.registry import require
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ import numpy as np
 from lbopt.display import Displayed
 from lbopt.exceptions import CertificateError, InputError
 from lbopt.files import shown
+from lbopt.files.json_text import parsed_json
 from lbopt.model import StepProblem, check_assignment, check_paused
 from lbopt.model.integers import BoolArray, IntArray
-from lbopt.model.json_text import parsed_json
 from lbopt.model.objective import loads_after
 from lbopt.solvers.certificates import Certificate
 from lbopt.solvers.engine import Known

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from naive import theory_lemmas as naive
 
 from lbopt.exceptions import InputError
-from lbopt.model.assignment import check_assignment
-from lbopt.model.objective import objective
+from lbopt.model.objective import check_assignment, objective
 from lbopt.theory.steps.small_step import SmallStep, gaps
 
 

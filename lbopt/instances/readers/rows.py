@@ -29,8 +29,7 @@ from lbopt.instances.readers.values import (
     seconds,
     tokens,
 )
-from lbopt.model.request_prefixes import RequestPrefixes
-from lbopt.model.trace import Trace
+from lbopt.model.trace import RequestPrefixes, Trace
 
 NO_OUTPUT = "no output tokens"
 MALFORMED = "malformed"

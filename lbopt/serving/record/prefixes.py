@@ -9,7 +9,7 @@ Without the key words cannot be tried until a hash fits. The key is the installa
 read, made once, kept apart from records, and written into none of them. A record holds the key's own fingerprint, by
 which two records of one installation are known to be comparable.
 
-Source of the function: RFC 7693; of hashes that include all before: the manual of `lbopt.model.request_prefixes`.
+Source of the function: RFC 7693; of hashes that include all before: the manual of `lbopt.model.trace`.
 """
 
 from __future__ import annotations

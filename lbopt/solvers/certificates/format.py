@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import CertificateError, InputError
-from lbopt.model.json_text import parsed_json
+from lbopt.files.json_text import parsed_json
 
 FORMAT = "lbopt-certificate"
 FORMAT_VERSION = 1

@@ -21,8 +21,8 @@ import numpy as np
 from lbopt.kernels.search.decision import hand_out_again
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.arguments import check_tie_order
 from lbopt.solvers.exhaustion import with_workers_in_order
+from lbopt.solvers.front import check_tie_order
 
 
 def canonical(

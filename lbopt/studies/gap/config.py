@@ -12,7 +12,7 @@ from lbopt.predictors import check_predictor
 from lbopt.predictors.predictor import LONGEST_HORIZON
 from lbopt.simulator import NEW
 from lbopt.solvers import check_solver
-from lbopt.solvers.arguments import check_stops
+from lbopt.solvers.front import check_stops
 from lbopt.studies import training
 from lbopt.studies.configuration import Configuration, Option
 from lbopt.studies.gap.decisions import Budget

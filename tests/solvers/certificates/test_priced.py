@@ -278,7 +278,7 @@ def test_a_tree_as_deep_as_there_are_workers():
 def test_it_shares_nothing_with_any_search():
     """NumPy, the standard library, the verifier's own arithmetic, and nothing else."""
     folder = Path(certificates.__file__).parent
-    allowed = {"numpy", "numpy.typing", "lbopt.exceptions", "lbopt.model.json_text", "lbopt.solvers.allowance"}
+    allowed = {"numpy", "numpy.typing", "lbopt.exceptions", "lbopt.files.json_text", "lbopt.solvers.allowance"}
     allowed |= {"lbopt.solvers.recount"}
     standard = {
         "__future__",
