@@ -9,23 +9,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.arrays import record
+from lbopt.kernels.arrays import record, records
 from lbopt.kernels.routing.codes import BAND, JSQ, JSQ_LOAD, POWER_OF_TWO, RANDOM, ROUND_ROBIN, VLLM
-from lbopt.kernels.routing.state import TURN
 from lbopt.model import Trace
 from lbopt.policies import CompiledPolicy, Policy
 from lbopt.simulator.setting import ClosedLoop, SimulationSetting
-from lbopt.simulator.state import requests_of, setting_of
-
-if TYPE_CHECKING:  # compiled code is imported when a run is asked for
-    from lbopt.kernels.simulation.decoders import Workers
-    from lbopt.kernels.simulation.state import Requests
+from lbopt.simulator.state import fresh_state, requests_of, setting_of
 
 #: Rules that bind a request by what its arrival finds.
 _CODES = (BAND, JSQ, JSQ_LOAD, POWER_OF_TWO, RANDOM, ROUND_ROBIN, VLLM)
@@ -128,59 +123,18 @@ def simulate_decoders(
     form = setting.form_for(trace)
     if form.per_mean_token or form.of_active.any():
         raise InputError(f"step time '{setting.law.name}' has a part that all workers do together; expected none")
-    from lbopt.kernels.simulation.decoders import WINDOW, Decoders, run_decoders
+    from lbopt.kernels.simulation.decoders import OF_WORKER, WINDOW, Decoders, run_decoders
 
-    requests = requests_of(trace, policy, setting, seed, training)
-    N, G = len(trace), setting.fleet.num_workers
-    out = Decoders(
-        worker=np.zeros(N, dtype=np.int64),
-        start=np.zeros(N),
-        finish=np.zeros(N),
-        steps=np.zeros(G, dtype=np.int64),
-        seconds=np.zeros(G),
-        running=np.zeros(G, dtype=np.int64),
-        experts=np.zeros(G),
-        request_seconds=np.zeros(G),
-    )
-    counted = record(WINDOW)
+    requests, G = requests_of(trace, policy, setting, seed, training), setting.fleet.num_workers
+    state = fresh_state(setting.fleet, requests)
+    counted, of_worker = record(WINDOW), records(G, OF_WORKER)
     counted.begin, counted.end = window
-    run_decoders(requests, setting_of(policy, setting, trace), _idle(requests, G), record(TURN), counted, out)
-    return DecoderRun(
-        worker=out.worker,
-        arrival=requests.arrival,
-        start=out.start,
-        finish=out.finish,
-        output=np.array(trace.output),
-        steps=out.steps,
-        seconds=out.seconds,
-        running=out.running,
-        experts=out.experts,
-        request_seconds=out.request_seconds,
-    )
-
-
-def _idle(requests: Requests, num_workers: int) -> Workers:
-    from lbopt.kernels.simulation.decoders import Workers
-
-    N, cells = requests.prompt.size, requests.unused.shape[1]
-    load, running, queued, queued_tokens, own_step, changed = (np.zeros(num_workers, dtype=np.int64) for _ in range(6))
-    unused, known_of, known_terms = (np.zeros((num_workers, cells)) for _ in range(3))
-    no_request = -1
-    return Workers(
-        load=load,
-        running=running,
-        queued=queued,
-        queued_tokens=queued_tokens,
-        queue_head=np.full(num_workers, no_request),
-        queue_tail=np.full(num_workers, no_request),
-        next_in_queue=np.full(N, no_request),
-        own_step=own_step,
-        ends=np.full(num_workers, np.inf),
-        last=np.full((num_workers, int(requests.output.max()) + 1), no_request),
-        next_to_end=np.full(N, no_request),
-        unused=unused,
-        changed=changed,
-        experts=np.zeros(num_workers),
-        known_of=known_of,
-        known_terms=known_terms,
-    )
+    of_worker.ends = np.inf
+    last = np.full((G, state.calendar.size), -1)
+    out = Decoders(of=of_worker, finish=np.zeros(len(trace)), last=last, next_to_end=np.full(len(trace), -1))
+    run_decoders(requests, setting_of(policy, setting, trace), state, counted, out)
+    columns: dict[str, Any] = {
+        name: of_worker[name] for name in ("steps", "seconds", "running", "experts", "request_seconds")
+    }
+    times: dict[str, Any] = {"arrival": requests.arrival, "start": state.start_clock, "finish": out.finish}
+    return DecoderRun(worker=state.worker, output=np.array(trace.output), **times, **columns)

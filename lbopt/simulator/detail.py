@@ -84,7 +84,6 @@ def fresh_detail(
         used=per_worker(),
         committed=np.zeros(G if rules.blocks >= 0 else 0, dtype=np.int64),
         moved=per_worker(),
-        free=per_worker(),
         open_workers=per_worker(),
         shown_load=per_worker(),
         shown_running=per_worker(),

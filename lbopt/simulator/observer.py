@@ -151,8 +151,8 @@ class Observer:
         return committed
 
     def _free_slots(self, running: Ints) -> Ints:
-        detail = self._state.detail
-        return detail.free if detail.rules.on and not self._setting.immediate else self._state.slots - running
+        state = self._state
+        return state.free if state.detail.rules.on and not self._setting.immediate else state.slots - running
 
     def _newly_ended(self) -> Ints:
         """Return the requests that have ended since the last time, in the order in which they did."""

@@ -186,7 +186,7 @@ def fresh_state(
         size=requests.prompt if detail is None else in_detail.size,
         choice=per_request(),
         scratch_load=per_worker(),
-        scratch_free=per_worker(),
+        free=per_worker(),
         scratch_running=per_worker(),
         unused=np.zeros((num_workers, requests.unused.shape[1])),
         experts_changed=per_worker(),

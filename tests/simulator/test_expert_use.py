@@ -9,12 +9,13 @@ from simulator.expert_traces import expert_trace
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import AffineStepTime, ExpertStepTime
+from lbopt.kernels.simulation.state import Requests
 from lbopt.kernels.simulation.step import count_experts, join_experts, leave_experts
-from lbopt.model import Fleet
+from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, simulate
 from lbopt.simulator.ceiling import saturation_rate
-from lbopt.simulator.state import unused_logs
+from lbopt.simulator.state import fresh_state, requests_of, unused_logs
 
 LAW = ExpertStepTime(0.01, 0.001, 1e-5, 2e-4, 3e-4, 5, 6, 2)
 
@@ -103,23 +104,25 @@ def test_counts_that_keep_their_terms_are_those_of_a_whole_sum(together):
     G, cells, layers = 3, 40, 2
     chance = np.where(rng.random((20, cells)) < 0.3, rng.uniform(0, 1, (20, cells)), 0.0)
     rows = np.log1p(-chance).astype(np.float32)
-    unused, known_of, known_terms = (np.zeros((G, cells)) for _ in range(3))
-    changed, used = np.zeros(G, dtype=np.int64), np.zeros(G)
+    fleet, one = Fleet(G, 1), Trace(prompt=np.ones(1, np.int64), output=np.ones(1, np.int64))
+    requests = requests_of(one, make_policy("fcfs"), SimulationSetting(fleet), 0)
+    fields = {name: getattr(requests, name) for name in Requests._fields} | {"unused": rows}
+    state = fresh_state(fleet, Requests(**fields))
     running = [[] for _ in range(G)]
     for _ in range(300):
         for _ in range(together):
             w = int(rng.integers(G))
             if running[w] and rng.random() < 0.5:
                 row = running[w].pop(int(rng.integers(len(running[w]))))
-                leave_experts(rows[row], w, len(running[w]), unused, changed)
+                leave_experts(rows[row], w, len(running[w]), state)
             else:
                 running[w].append(int(rng.integers(len(rows))))
-                join_experts(rows[running[w][-1]], w, unused, changed)
-        count_experts(layers, unused, changed, used, known_of, known_terms)
+                join_experts(rows[running[w][-1]], w, state)
         for w in range(G):
+            count_experts(w, layers, state)
             total = 0.0
-            for value in unused[w].tolist():
+            for value in state.unused[w].tolist():
                 total -= math.expm1(value)
-            assert used[w] == total / layers
-            assert running[w] or used[w] == 0
-        assert not changed.any()
+            assert state.experts[w] == total / layers
+            assert running[w] or state.experts[w] == 0
+        assert not state.experts_changed.any()

@@ -20,7 +20,7 @@ Definition: the manual, page *detail*, "A decision", 2.
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.detail.state import NOTHING, PAUSED, SWAPPED, Detail, blocks_of, has_room, lose
+from lbopt.kernels.detail.state import NOTHING, PAUSED, SWAPPED, blocks_of, has_room, lose
 from lbopt.kernels.pausing import DYNAMIC
 from lbopt.kernels.prefix_cache.lru import num_found, use_blocks
 from lbopt.kernels.simulation.state import State, join_queue, take_head
@@ -106,15 +106,12 @@ def reclaim_last(w: int, state: State) -> bool:
 @kernel
 def join_queue_of(i: int, w: int, state: State) -> None:
     """Put request `i`, which the router sends to worker `w` now, at the end of the worker's queue."""
-    detail, progress = state.detail, state.progress
-    detail.ready[i] = progress.clock + detail.rules.transfer
+    detail = state.detail
+    detail.ready[i] = state.progress.clock + detail.rules.transfer
     terms = detail.pausing.terms
     if terms.mode == DYNAMIC and state.size[i] > terms.long_blocks * detail.rules.block:
         terms.long_came = 1
-    state.worker[i] = w
-    progress.queued += 1
-    queued, queued_tokens, next_in_queue = state.queued, state.queued_tokens, state.next_in_queue
-    join_queue(i, w, state.size, queued, queued_tokens, state.queue_head, state.queue_tail, next_in_queue)
+    join_queue(i, w, state)
 
 
 @kernel
@@ -173,7 +170,7 @@ def let_in(state: State) -> None:
 def let_in_at(w: int, state: State) -> None:
     """Let the heads of worker `w`'s queue run while there are slots and they fit.
 
-    Nobody is let in where a plan of pausing is in force, or a gate is shut.
+    None is let in where a plan of pausing is in force, or a gate is shut.
     """
     detail = state.detail
     if detail.pausing.terms.in_force == 1 or detail.rules.shut == 1:
@@ -187,13 +184,13 @@ def let_in_at(w: int, state: State) -> None:
 
 @kernel
 def see_free_slots(state: State) -> None:
-    """Write the slots that a pooled rule sees free into `Detail.free`."""
+    """Write the slots that a pooled rule sees free into `State.free`."""
     detail, sight, f = state.detail, state.sight, 0  # a pool has one front end
-    for w in range(detail.free.size):
+    for w in range(state.free.size):
         free = 0
         if detail.is_open[w] == 1 and (not has_arrived(w, state) or detail.tracks[state.queue_head[w]].held == PAUSED):
             free = max(0, state.slots[w] - sight.running[f, w] - sight.queued[f, w])
-        detail.free[w] = free
+        state.free[w] = free
 
 
 @kernel
@@ -207,29 +204,6 @@ def count_committed(state: State) -> None:
                 blocks += blocks_of(detail.size[i], detail.rules)
             i = state.next_in_queue[i]
         detail.committed[w] = blocks
-
-
-@kernel
-def send_chosen(reach: int, state: State) -> None:
-    """Send the chosen ones among the first `reach` of the pool to their workers; the others keep their order."""
-    progress, pool, choice = state.progress, state.pool, state.choice
-    head = progress.pool_head
-    for position in range(reach):
-        if choice[position] >= 0:
-            join_queue_of(pool[head + position], choice[position], state)
-    keep = head + reach
-    for position in range(reach - 1, -1, -1):
-        if choice[position] < 0:
-            keep -= 1
-            pool[keep] = pool[head + position]
-    progress.pool_head = keep
-
-
-@kernel
-def allow_all(detail: Detail) -> None:
-    """Forget the plan of pausing and open the gate: nobody runs."""
-    detail.pausing.terms.in_force = 0
-    detail.rules.shut = 0
 
 
 @kernel

@@ -40,7 +40,7 @@ RULES = np.dtype(
         ("draft_seconds", np.float64),  # s a step
         ("seed", np.uint64),
         ("next_event", np.int64),
-        ("gate", np.int64),  # 1: nobody is let in while a worker is full
+        ("gate", np.int64),  # 1: none is let in while a worker is full
         ("shut", np.int64),  # 1: a worker was full after the last step
         ("cache_block", np.int64),  # tokens
         ("cache_blocks", np.int64),  # that a worker's cache of prefixes holds; 0 = there is none
@@ -104,7 +104,6 @@ class Detail(NamedTuple):
     used: Ints  # int64 (G,), blocks
     committed: Ints  # int64 (G,), blocks as `count_committed` counts them; (0,) where memory never runs out
     moved: Ints  # int64 (G,), tokens moved since the last step
-    free: Ints  # int64 (G,), slots that pooled rules see free
     open_workers: Ints  # int64 (G,), scratch: their numbers first
     shown_load: Ints  # int64 (G,), scratch: what is seen of the open workers, in this order; as the next four
     shown_running: Ints

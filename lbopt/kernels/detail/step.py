@@ -10,11 +10,12 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints, Record, Records
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.detail.pausing import plan_pauses
 from lbopt.kernels.detail.state import blocks_of
 from lbopt.kernels.routing.books import strike
 from lbopt.kernels.sampling.draw import uniform, word
 from lbopt.kernels.simulation.state import Requests, Rows, Setting, State, share
-from lbopt.kernels.simulation.step import seconds_together, write_decision
+from lbopt.kernels.simulation.step import end_row, seconds_together
 
 
 @kernel
@@ -33,7 +34,6 @@ def take_detailed_step(requests: Requests, setting: Setting, state: State, rows:
     progress, detail = state.progress, state.detail
     r, G = progress.row, state.load.size
     rows.blocks[r] = detail.used.sum()
-    write_decision(progress, rows)
     progress.step += 1
 
     slowest, active, made, computed, completed = 0.0, 0, 0, 0, 0
@@ -61,8 +61,6 @@ def take_detailed_step(requests: Requests, setting: Setting, state: State, rows:
         together += detail.rules.draft_seconds
     seconds = setting.fixed_seconds + slowest + together
 
-    progress.clock += seconds
-    progress.active -= completed
     over, shut = 0, False
     for w in range(G):
         rows.post_loads[r, w] = state.load[w]
@@ -70,15 +68,11 @@ def take_detailed_step(requests: Requests, setting: Setting, state: State, rows:
         if setting.kv_capacity >= 0 and rows.barrier_loads[r, w] > setting.kv_capacity:
             over += 1
     detail.rules.shut = 1 if shut and detail.rules.gate == 1 else 0
-    rows.active[r] = active
-    rows.seconds[r] = seconds
-    rows.clock[r] = progress.clock
-    rows.over_capacity[r] = over
-    rows.completed[r] = completed
     rows.made[r] = made
     rows.computed[r] = computed
     rows.experts[r] = math.nan
-    progress.row = r + 1
+    end_row(active, completed, over, seconds, progress, rows)
+    plan_pauses(state)
 
 
 @kernel

@@ -1,4 +1,6 @@
-"""Workers that join, drain and leave; what a worker that left was doing goes back to the head of the router's pool.
+"""What a decision begins and ends with: workers join, drain and leave, memory is made to suffice, queues are let in.
+
+What a worker that left was doing goes back to the head of the router's pool.
 
 Definition: the manual, page *detail*, "A decision", 1.
 """
@@ -6,6 +8,8 @@ Definition: the manual, page *detail*, "A decision", 1.
 import math
 
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.detail.pausing import carry_out
+from lbopt.kernels.detail.queues import let_in, make_fit
 from lbopt.kernels.detail.state import JOIN, LEAVE, Detail, lose
 from lbopt.kernels.prefix_cache.lru import forget_all
 from lbopt.kernels.routing.books import strike
@@ -130,3 +134,20 @@ def awaited(state: State) -> float:
         if state.queued[w] > 0 and detail.ready[state.queue_head[w]] > clock:
             until = min(until, detail.ready[state.queue_head[w]])
     return until
+
+
+@kernel
+def begin_decision(requests: Requests, setting: Setting, state: State) -> None:
+    """Let workers come and go, pause what a plan names, and make what runs fit into memory."""
+    come_and_go(requests, setting, state)
+    carry_out(state)
+    make_fit(state)
+
+
+@kernel
+def end_decision(state: State) -> None:
+    """Let the heads of queues run; where nothing runs, the plan of pausing is forgotten and the gate opens first."""
+    if state.progress.active == 0:
+        state.detail.pausing.terms.in_force = 0
+        state.detail.rules.shut = 0
+    let_in(state)

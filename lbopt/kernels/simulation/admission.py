@@ -3,9 +3,6 @@
 A request that becomes known joins the pool. A pooled decision starts some of it; immediate admission binds it from its
 head on, in order, so that it is empty again unless the rule holds the head back: then none overtakes it.
 
-The innermost functions take bare arrays and records: taking them out of a group once per request costs more than the
-work itself.
-
 Does a decision matter? It has a real choice where placements that fill as many slots as they can differ in loads.
 
 Without one every policy ties. Told in O(G + n), without enumeration:
@@ -18,15 +15,16 @@ This is exact but for coincidences, in which different placements happen to give
 tokens with two and one slots, and two requests of 5).
 """
 
+from typing import NamedTuple
+
 from lbopt.kernels.arrays import Floats, Ints, Record, Records
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.detail.queues import count_to_compute, join_queue_of, let_in_at
-from lbopt.kernels.detail.state import blocks_of
 from lbopt.kernels.detail.workers import list_open, show_open
 from lbopt.kernels.routing.band import bind_in_band
 from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.routing.bypass import bind_bypassing
-from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BR_0_BYPASS, DYNAMO, IQR, TPU_INFERENCE
+from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BR_0_BYPASS, DYNAMO, EXTERNAL, IQR, TPU_INFERENCE
 from lbopt.kernels.routing.fifo import bind
 from lbopt.kernels.routing.iqr import bind_iqr
 from lbopt.kernels.routing.state import Shown
@@ -36,89 +34,57 @@ from lbopt.kernels.simulation.state import (
     Setting,
     State,
     join_queue,
-    note_blocks,
     note_sent,
     take_head,
 )
 from lbopt.kernels.simulation.step import join_experts
 
 
-@kernel
-def enter(
-    i: int,
-    w: int,
-    k: int,
-    prompt: Ints,
-    output: Ints,
-    load: Ints,
-    running: Ints,
-    endings: Records,
-    calendar: Ints,
-    progress: Record,
-) -> None:
-    """Let request i start on worker w at decision k: it holds its prompt, and the calendar says when it ends.
+class Starting(NamedTuple):
+    """What the start of a request changes; passed array by array, which is faster than to look them up each time."""
 
-    Parameters
-    ----------
-    i, w, k
-        Request, worker, and the steps taken so far.
-    prompt, output
-        int64 (N,), tokens and steps of each request.
-    load, running
-        int64 (G,), tokens and requests of each worker; changed in place.
-    endings, calendar, progress
-        As in `State`; changed in place.
-    """
-    load[w] += prompt[i]
-    running[w] += 1
+    load: Ints
+    running: Ints
+    endings: Records
+    calendar: Ints
+    worker: Ints
+    start_step: Ints
+    start_clock: Floats
+
+
+@kernel
+def starting_of(state: State) -> Starting:
+    """Return the arrays of `Starting`."""
+    return Starting(
+        *(state.load, state.running, state.endings, state.calendar, state.worker, state.start_step, state.start_clock)
+    )
+
+
+@kernel
+def start(i: int, w: int, prompt: int, output: int, of: Starting, progress: Record) -> None:
+    """Let request i start on worker w now: it holds its prompt, and the calendar says when it ends."""
+    of.worker[i] = w
+    of.start_step[i] = progress.step
+    of.start_clock[i] = progress.clock
+    of.load[w] += prompt
+    of.running[w] += 1
     e = progress.unused_ending
-    ending = endings[e]
+    ending = of.endings[e]
     progress.unused_ending = ending.following
-    bucket = (k + output[i]) % calendar.size
-    ending.following = calendar[bucket]
+    bucket = (progress.step + output) % of.calendar.size
+    ending.following = of.calendar[bucket]
     ending.worker = w
-    ending.tokens = prompt[i] + output[i]
+    ending.tokens = prompt + output
     ending.request = i
-    calendar[bucket] = e
-
-
-@kernel
-def start(i: int, w: int, requests: Requests, state: State) -> None:
-    """Start the single request i on worker w now.
-
-    Parameters
-    ----------
-    i, w
-        Request and worker.
-    requests
-        Of the run.
-    state
-        Changed in place.
-    """
-    progress = state.progress
-    k = progress.step
-    state.worker[i] = w
-    state.start_step[i] = k
-    state.start_clock[i] = progress.clock
-    enter(i, w, k, requests.prompt, requests.output, state.load, state.running, state.endings, state.calendar, progress)
+    of.calendar[bucket] = e
     progress.active += 1
     progress.admitted += 1
 
 
 @kernel
 def _use_experts(i: int, w: int, requests: Requests, state: State) -> None:
-    """Count the experts of request i on worker w from now on.
-
-    Parameters
-    ----------
-    i, w
-        Request and worker.
-    requests
-        Of the run.
-    state
-        Changed in place.
-    """
-    join_experts(requests.unused[requests.profile[i]], w, state.unused, state.experts_changed)
+    """Count the experts of request i on worker w from now on."""
+    join_experts(requests.unused[requests.profile[i]], w, state)
 
 
 @kernel
@@ -172,145 +138,116 @@ def reveal_to_pool(requests: Requests, setting: Setting, state: State) -> None:
 
 
 @kernel
-def admit(reach: int, requests: Requests, state: State) -> None:
-    """Start the chosen requests among the first `reach` of the pool; the others keep their order.
+def note_bound(f: int, i: int, w: int, code: int, requests: Requests, state: State) -> None:
+    """Note that front end `f` sends request `i` to worker `w`: in its books, and in what stale sight sees."""
+    sight = state.sight
+    if sight.books.size > 0:
+        sight.books[f, w] += entry_of(code, requests.prompt[i])
+    if sight.reports.stale == 1:
+        note_sent(f, i, w, state)
 
-    Survivors in front of the last admitted one move up, so the cost is `reach`, not the length of the pool.
+
+@kernel
+def carry_out_choice(reach: int, requests: Requests, setting: Setting, state: State) -> None:
+    """Start the chosen requests among the first `reach` of the pool, or send them to their workers' queues.
+
+    The others keep their order. Survivors in front of the last admitted one move up, so the cost is `reach`, not the
+    length of the pool.
     """
     progress, pool, choice = state.progress, state.pool, state.choice
-    prompt, output = requests.prompt, requests.output
-    load, running, endings, calendar = state.load, state.running, state.endings, state.calendar
-    worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
-    k, now = progress.step, progress.clock
-    head = progress.pool_head
-    keep = head + reach
-    if requests.unused.size > 0:
-        for position in range(reach):
-            if choice[position] >= 0:
-                _use_experts(pool[head + position], choice[position], requests, state)
-    admitted = 0
-    for position in range(reach - 1, -1, -1):
-        i = pool[head + position]
-        w = choice[position]
+    head, f = progress.pool_head, 0  # a pool has one front end
+    prompt, output, of = requests.prompt, requests.output, starting_of(state)
+    in_detail, with_experts = state.detail.rules.on == 1, requests.unused.size > 0
+    noted = state.sight.books.size > 0 or state.sight.reports.stale == 1
+    for position in range(reach):
+        i, w = pool[head + position], choice[position]
         if w < 0:
-            keep -= 1
-            pool[keep] = i
+            continue
+        if noted:
+            note_bound(f, i, w, setting.code, requests, state)
+        if in_detail:
+            join_queue_of(i, w, state)
         else:
-            worker[i] = w
-            start_step[i] = k
-            start_clock[i] = now
-            enter(i, w, k, prompt, output, load, running, endings, calendar, progress)
-            admitted += 1
+            start(i, w, prompt[i], output[i], of, progress)
+            if with_experts:
+                _use_experts(i, w, requests, state)
+    keep = head + reach
+    for position in range(reach - 1, -1, -1):
+        if choice[position] < 0:
+            keep -= 1
+            pool[keep] = pool[head + position]
     progress.pool_head = keep
-    progress.active += admitted
-    progress.admitted += admitted
 
 
 @kernel
 def drain_queues(requests: Requests, setting: Setting, state: State) -> None:
-    """Immediate admission: every worker takes from the head of its own queue while it has a free slot."""
+    """Let every worker take from the head of its own queue while it has a free slot."""
     progress, queued, running = state.progress, state.queued, state.running
     if progress.queued == 0:
         return
-    head, before = state.scratch_load, state.scratch_running
-    head[:] = state.queue_head
-    before[:] = queued
+    of = starting_of(state)
     for w in range(queued.size):
-        while queued[w] > 0 and running[w] < setting.slots_per_worker:
-            start(take_head(w, state), w, requests, state)
-    if requests.unused.size > 0:  # apart, as in `bind_pool`
-        for w in range(queued.size):
-            i = head[w]
-            for _ in range(before[w] - queued[w]):
-                _use_experts(i, w, requests, state)
-                i = state.next_in_queue[i]
+        if state.detail.rules.on == 1:
+            let_in_at(w, state)
+        else:
+            while queued[w] > 0 and running[w] < setting.slots_per_worker:
+                i = take_head(w, state)
+                start(i, w, requests.prompt[i], requests.output[i], of, progress)
+                if requests.unused.size > 0:
+                    _use_experts(i, w, requests, state)
 
 
 @kernel
 def bind_next(w: int, requests: Requests, setting: Setting, state: State) -> None:
-    """Immediate admission: bind the head of the pool to worker w, where it starts at once if a slot is free.
+    """Immediate admission: bind the head of the pool to worker w.
 
     Parameters
     ----------
     w
         Worker; -1 holds the request back, and all behind it, until the next step.
-    requests, setting
-        Of the run.
-    state
-        Changed in place.
     """
-    progress = state.progress
     if w < 0:
-        progress.phase = TAKE_STEP
-        return
-    i = state.pool[progress.pool_head]
-    progress.pool_head += 1
-    progress.decisions += 1
-    progress.real_choices += loads_differ(state.load, state.queued_tokens)
-    if state.sight.reports.stale == 1:
-        f = i % len(state.sight.load)
-        note_sent(f, w, state.size[i], state.slots[w], state.sight)
-        if state.sight.committed.shape[1] > 0:
-            note_blocks(f, w, blocks_of(state.size[i], state.detail.rules), state.sight)
-    if state.detail.rules.on == 1:
-        join_queue_of(i, w, state)
-        let_in_at(w, state)
-    elif state.running[w] < setting.slots_per_worker:
-        start(i, w, requests, state)
-        if requests.unused.size > 0:
-            _use_experts(i, w, requests, state)
+        state.progress.phase = TAKE_STEP
     else:
-        state.worker[i] = w
-        progress.queued += 1
-        join_queue(
-            i,
-            w,
-            requests.prompt,
-            state.queued,
-            state.queued_tokens,
-            state.queue_head,
-            state.queue_tail,
-            state.next_in_queue,
-        )
+        bind_pool(w, requests, setting, state)
 
 
 @kernel
-def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
-    """Immediate admission by a compiled rule: `bind_next` from the head of the pool, until it is empty or held."""
-    progress, pool = state.progress, state.pool
-    prompt, output, size, uniforms = requests.prompt, requests.output, state.size, requests.uniforms
-    load, running, endings, calendar = state.load, state.running, state.endings, state.calendar
-    queued, queued_tokens = state.queued, state.queued_tokens
-    queue_head, queue_tail, next_in_queue = state.queue_head, state.queue_tail, state.next_in_queue
-    worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
-    code, parameters, slots_per_worker = setting.code, setting.parameters, setting.slots_per_worker
-    sight = state.sight
-    stale, front_ends = sight.reports.stale == 1, len(sight.load)
+def bind_pool(outside: int, requests: Requests, setting: Setting, state: State) -> None:
+    """Immediate admission: bind requests from the head of the pool, until it is empty or held.
+
+    A worker starts a request at once if it has a free slot.
+
+    Parameters
+    ----------
+    outside
+        Worker to which the outside binds the head of the pool, under the rule EXTERNAL.
+    """
+    pool, size, uniforms = state.pool, state.size, requests.uniforms
+    progress, sight, detail, num_workers = state.progress, state.sight, state.detail, state.load.size
+    prompt, output, of, with_experts = requests.prompt, requests.output, starting_of(state), requests.unused.size > 0
+    slots_per_worker, queued_tokens = setting.slots_per_worker, state.queued_tokens
+    noted = sight.books.size > 0 or sight.reports.stale == 1
+    code, parameters = setting.code, setting.parameters
+    front_ends = len(sight.load)
     f = 0  # the front end, and what it sees
     turn = sight.turns[f]
     shown = Shown(sight.load[f], sight.running[f], sight.queued[f], sight.queued_tokens[f], sight.own[f])
-    preference, profile = requests.preference, requests.profile
-    k, now = progress.step, progress.clock
-    head, tail = progress.pool_head, progress.pool_tail
-    noted = sight.books.size > 0
-    in_detail = state.detail.rules.on == 1
-    detail = state.detail
-    num_open = list_open(state) if in_detail else load.size
+    in_detail = detail.rules.on == 1
+    num_open = list_open(state) if in_detail else num_workers
     if num_open == 0:
         return
-    nothing = detail.cache.to_compute[:0]
     counts = in_detail and detail.rules.budget > 0 and code in (TPU_INFERENCE, DYNAMO)
+    nothing = detail.cache.to_compute[:0]
     to_compute = nothing
-    bound = 0
-    started = 0
-    real_choices = 0
+    head, tail = progress.pool_head, progress.pool_tail
     for position in range(head, tail):
         i = pool[position]
         if front_ends > 1:
             f = i % front_ends
             turn = sight.turns[f]
             shown = Shown(sight.load[f], sight.running[f], sight.queued[f], sight.queued_tokens[f], sight.own[f])
-        if num_open < load.size:
+        if num_open < num_workers:
             show_open(f, num_open, sight, detail)
             turn.next_worker %= num_open
             shown = Shown(
@@ -320,48 +257,40 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
                 detail.shown_tokens[:num_open],
                 detail.shown_own[:num_open],
             )
-        if code == BR_0_BYPASS:  # a function in between would cost more than the rules themselves
+        if code == EXTERNAL:
+            w = outside
+        elif code == BR_0_BYPASS:  # a function in between would cost more than the rules themselves
             w = bind_bypassing(parameters, slots_per_worker, size[i], shown)
         elif code == IQR:
             w = bind_iqr(parameters, shown)
         elif code == BAND:
-            w = bind_in_band(BAND_UNIT * parameters.width, preference, profile[i], shown.running, shown.queued)
+            w = bind_in_band(
+                BAND_UNIT * parameters.width, requests.preference, requests.profile[i], shown.running, shown.queued
+            )
         else:
             if counts:
                 to_compute = count_to_compute(i, parameters.by_cache == 1, detail.open_workers[:num_open], state)
             w = bind(code, i, parameters, shown, to_compute, nothing, uniforms, turn)
         if w < 0:
             break
-        if num_open < load.size:
+        if num_open < num_workers:
             w = detail.open_workers[w]
-        bound += 1
-        real_choices += loads_differ(load, queued_tokens)
-        worker[i] = w
+        progress.pool_head += 1
+        progress.decisions += 1
+        progress.real_choices += loads_differ(of.load, queued_tokens)
         if noted:
-            sight.books[f, w] += entry_of(code, prompt[i])
-        if stale:
-            note_sent(f, w, size[i], state.slots[w], sight)
+            note_bound(f, i, w, code, requests, state)
         if in_detail:
             join_queue_of(i, w, state)
             let_in_at(w, state)
-        elif running[w] < slots_per_worker:
-            start_step[i] = k
-            start_clock[i] = now
-            enter(i, w, k, prompt, output, load, running, endings, calendar, progress)
-            started += 1
+        elif of.running[w] < slots_per_worker:
+            start(i, w, prompt[i], output[i], of, progress)
+            if with_experts:
+                _use_experts(i, w, requests, state)
         else:
-            join_queue(i, w, prompt, queued, queued_tokens, queue_head, queue_tail, next_in_queue)
-    if requests.unused.size > 0:  # apart from the loop above, which is slower for all rules with it inside
-        for position in range(head, head + bound):
-            if start_step[pool[position]] == k:
-                _use_experts(pool[position], worker[pool[position]], requests, state)
-    progress.pool_head = head + bound
-    progress.decisions += bound
-    progress.real_choices += real_choices
-    if not in_detail:
-        progress.queued += bound - started
-        progress.active += started
-        progress.admitted += started
+            join_queue(i, w, state)
+        if code == EXTERNAL:
+            break
 
 
 @kernel
@@ -381,7 +310,7 @@ def has_real_choice(load: Ints, running: Ints, slots_per_worker: int, pool: Ints
     """
     n = pool.size
     if n == 0 or load.size == 1:
-        return 0  # a single worker waits for nobody, whatever it holds
+        return 0  # a single worker waits for none, whatever it holds
     slots = 0
     most = 0
     first = -1

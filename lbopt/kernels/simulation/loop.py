@@ -9,19 +9,16 @@ import math
 
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.detail.pausing import carry_out, plan_pauses
-from lbopt.kernels.detail.queues import allow_all, count_committed, let_in, make_fit, see_free_slots, send_chosen
-from lbopt.kernels.detail.state import blocks_of
+from lbopt.kernels.detail.queues import count_committed, see_free_slots
 from lbopt.kernels.detail.step import take_detailed_step
 from lbopt.kernels.detail.workers import awaited as awaited_in_detail
-from lbopt.kernels.detail.workers import come_and_go
-from lbopt.kernels.routing.books import entry_of
+from lbopt.kernels.detail.workers import begin_decision, end_decision
 from lbopt.kernels.routing.codes import EXTERNAL
 from lbopt.kernels.routing.decide import decide
 from lbopt.kernels.routing.state import Room, Waiting
 from lbopt.kernels.simulation.admission import (
-    admit,
     bind_pool,
+    carry_out_choice,
     drain_queues,
     has_real_choice,
     known_until,
@@ -46,8 +43,6 @@ from lbopt.kernels.simulation.state import (
     State,
     make_reports,
     next_report,
-    note_blocks,
-    note_sent,
 )
 from lbopt.kernels.simulation.step import take_step
 
@@ -74,43 +69,35 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
                 progress.pause_at = -1
                 return PAUSED
             if in_detail:
-                come_and_go(requests, setting, state)
-                carry_out(state)
-                make_fit(state)
+                begin_decision(requests, setting, state)
             reveal_to_pool(requests, setting, state)
             if setting.immediate:
                 _note_bindings(setting.num_slots, state.load, state.queued_tokens, progress)
-                if in_detail:
-                    let_in(state)
-                else:
-                    drain_queues(requests, setting, state)
-                _see(state)
-                progress.phase = BIND
-            else:
-                if in_detail:
-                    let_in(state)
-                _see(state)
+            drain_queues(requests, setting, state)
+            if state.sight.reports.stale == 1:
+                if state.sight.committed.shape[1] > 0:
+                    count_committed(state)
+                make_reports(state)
+            if not setting.immediate:
                 _note_decision(requests, setting, state)
-                progress.phase = DECIDE
+            progress.phase = BIND if setting.immediate else DECIDE
         if progress.phase == DECIDE:
-            if progress.pool_head < progress.pool_tail and _sees_free_slots(setting, state):
+            if progress.pool_head < progress.pool_tail and _sees_free_slots(state):
                 if setting.code == EXTERNAL:
                     return NEEDS_DECISION
                 _decide_compiled(requests, setting, state)
             progress.phase = TAKE_STEP
         if progress.phase == BIND:
             if setting.code != EXTERNAL:
-                bind_pool(requests, setting, state)
+                bind_pool(-1, requests, setting, state)
             elif progress.pool_head < progress.pool_tail:
                 return NEEDS_WORKER
             progress.phase = TAKE_STEP
 
         if in_detail:
-            if progress.active == 0:
-                allow_all(state.detail)
-            let_in(state)
+            end_decision(state)
         if progress.active == 0:
-            awaited = math.inf  # idle until somebody comes, or is seen to have room: the clock jumps, no step passes
+            awaited = math.inf  # idle until a request comes, or is seen to have room: the clock jumps, no step passes
             if setting.reveal_target < 0 and progress.undiscovered < N:
                 awaited = requests.arrival[progress.undiscovered]
             if progress.pool_head < progress.pool_tail:
@@ -128,7 +115,6 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
             return ROWS_FULL
         if in_detail:
             take_detailed_step(requests, setting, state, rows)
-            plan_pauses(state)
         else:
             take_step(requests, setting, state, rows)
         progress.phase = BEGIN_DECISION
@@ -136,20 +122,8 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
 
 @kernel
 def admit_external(requests: Requests, setting: Setting, state: State) -> None:
-    """Carry out the decision that the outside wrote into `State.choice`, one worker or -1 per pool position.
-
-    Parameters
-    ----------
-    requests, setting
-        Of the run.
-    state
-        Changed in place.
-    """
-    reach = state.progress.pool_tail - state.progress.pool_head
-    _note_admitted(reach, requests, setting, state)
-    if state.sight.committed.shape[1] > 0:
-        _note_blocks(reach, state)
-    _start_chosen(reach, requests, state)
+    """Carry out the decision that the outside wrote into `State.choice`, one worker or -1 per pool position."""
+    carry_out_choice(state.progress.pool_tail - state.progress.pool_head, requests, setting, state)
     state.progress.phase = TAKE_STEP
 
 
@@ -195,7 +169,6 @@ def _note_decision(requests: Requests, setting: Setting, state: State) -> None:
     progress.waiting = pool.size
     free = setting.num_slots - progress.active
     if state.detail.rules.on == 1:
-        see_free_slots(state)
         real = loads_differ(state.load, state.queued_tokens) if pool.size > 0 and free > 0 else 0
     else:
         real = has_real_choice(state.load, state.running, setting.slots_per_worker, pool, requests.prompt)
@@ -207,19 +180,26 @@ def _note_decision(requests: Requests, setting: Setting, state: State) -> None:
 
 
 @kernel
+def _sees_free_slots(state: State) -> bool:
+    """Write the slots that the router of the pool sees free, and return whether there is one: it is free, then."""
+    if state.detail.rules.on == 1:
+        see_free_slots(state)
+    else:
+        f = 0  # a pool has one front end
+        state.free[:] = state.slots - state.sight.running[f]
+    return bool(state.free.sum() > 0)
+
+
+@kernel
 def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None:
     progress = state.progress
     sight, f = state.sight, 0  # a pool has one front end
     state.scratch_load[:] = sight.load[f]
     state.scratch_running[:] = sight.running[f]
-    if state.detail.rules.on == 1:
-        state.scratch_free[:] = state.detail.free
-    else:
-        state.scratch_free[:] = setting.slots_per_worker - sight.running[f]
     reach = decide(
         setting.code,
         setting.parameters,
-        Room(state.scratch_load, state.scratch_free, state.scratch_running, sight.own[f]),
+        Room(state.scratch_load, state.free, state.scratch_running, sight.own[f]),
         Waiting(
             state.pool[progress.pool_head : progress.pool_tail],
             state.size,
@@ -230,76 +210,4 @@ def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None
         sight.turns[f],
         state.choice,
     )
-    _note_admitted(reach, requests, setting, state)
-    _start_chosen(reach, requests, state)
-
-
-@kernel
-def _start_chosen(reach: int, requests: Requests, state: State) -> None:
-    """Start the chosen ones among the first `reach` of the pool, or send them to their workers' queues."""
-    if state.detail.rules.on == 1:
-        send_chosen(reach, state)
-    else:
-        admit(reach, requests, state)
-
-
-@kernel
-def _see(state: State) -> None:
-    """Let reports come in that are due, where sight is stale."""
-    if state.sight.reports.stale == 1:
-        if state.sight.committed.shape[1] > 0:
-            count_committed(state)
-        make_reports(
-            *(state.sight, state.progress.clock, state.load, state.running, state.queued, state.queued_tokens),
-            state.detail.committed,
-        )
-
-
-@kernel
-def _sees_free_slots(setting: Setting, state: State) -> bool:
-    """Return whether the router of the pool sees a free slot; one that it sees is free."""
-    if state.detail.rules.on == 1:
-        return bool(state.detail.free.sum() > 0)
-    if state.sight.reports.stale == 0:
-        return bool(state.progress.free_slots > 0)
-    f = 0  # a pool has one front end
-    return bool(state.sight.running[f].sum() < state.load.size * setting.slots_per_worker)
-
-
-@kernel
-def _note_admitted(reach: int, requests: Requests, setting: Setting, state: State) -> None:
-    """Note the chosen requests among the first `reach` of the pool: in the books, and in what stale sight sees.
-
-    Parameters
-    ----------
-    reach
-        Positions of the pool.
-    requests, setting
-        Of the run.
-    state
-        Changed in place.
-    """
-    sight, f = state.sight, 0  # a pool has one front end
-    head = state.progress.pool_head
-    if sight.books.size > 0:
-        for position in range(reach):
-            w = state.choice[position]
-            if w >= 0:
-                sight.books[f, w] += entry_of(setting.code, requests.prompt[state.pool[head + position]])
-    if sight.reports.stale == 0:
-        return
-    for position in range(reach):
-        w = state.choice[position]
-        if w >= 0:
-            note_sent(f, w, state.size[state.pool[head + position]], state.slots[w], sight)
-
-
-@kernel
-def _note_blocks(reach: int, state: State) -> None:
-    """Note the memory that the chosen requests among the first `reach` of the pool need in what stale sight sees."""
-    f = 0  # a pool has one front end
-    for position in range(reach):
-        w = state.choice[position]
-        if w >= 0:
-            size = state.size[state.pool[state.progress.pool_head + position]]
-            note_blocks(f, w, blocks_of(size, state.detail.rules), state.sight)
+    carry_out_choice(reach, requests, setting, state)

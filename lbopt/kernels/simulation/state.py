@@ -25,8 +25,6 @@ The state of the compiled loop: groups of arrays and records.
 steps of output. Requests are numbered by arrival; -1 means "none" throughout.
 
 A worker's own queue, first in, first out: requests bound to it that do not run, chained by number.
-
-`join_queue` takes bare arrays: taking them out of a group once per request costs more than the work itself.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ from numpy.typing import NDArray
 from lbopt.kernels.arrays import Floats, Ints, Record, Records, integers
 from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.detail.state import Detail
+from lbopt.kernels.detail.state import Detail, blocks_of
 from lbopt.kernels.sampling.draw import uniform, word
 
 #: What a front end adds of a request that it sends: nothing; one request, running or queued; C queued requests (vllm);
@@ -89,20 +87,9 @@ def share(seed: np.uint64, w: int, n: int) -> float:
 
 
 @kernel
-def make_reports(
-    sight: Sight, clock: float, load: Ints, running: Ints, queued: Ints, queued_tokens: Ints, committed: Ints
-) -> None:
-    """Let every worker whose report is due be seen as it is, unless the report is lost.
-
-    Parameters
-    ----------
-    sight
-        Stale sight; changed in place.
-    clock
-        Now, s.
-    load, running, queued, queued_tokens, committed
-        int64 (G,), the truth; the last is read only where `Sight` has it.
-    """
+def make_reports(state: State) -> None:
+    """Let every worker whose report is due be seen as it is, unless the report is lost."""
+    sight, clock = state.sight, state.progress.clock
     reports, due, made = sight.reports, sight.due, sight.made
     for w in range(due.size):
         arrived = False
@@ -116,61 +103,37 @@ def make_reports(
             due[w] = due[w] + reports.period * (1.0 + reports.jitter * (2.0 * u - 1.0))
         if arrived:
             for f in range(len(sight.load)):
-                sight.load[f, w] = load[w]
-                sight.running[f, w] = running[w]
-                sight.queued[f, w] = queued[w]
-                sight.queued_tokens[f, w] = queued_tokens[w]
+                sight.load[f, w] = state.load[w]
+                sight.running[f, w] = state.running[w]
+                sight.queued[f, w] = state.queued[w]
+                sight.queued_tokens[f, w] = state.queued_tokens[w]
                 if sight.committed.shape[1] > 0:
-                    sight.committed[f, w] = committed[w]
+                    sight.committed[f, w] = state.detail.committed[w]
                 if reports.gathers == 1:
                     sight.own[f, w] = sight.books[f, w]
 
 
 @kernel
-def note_sent(f: int, w: int, prompt: int, slots: int, sight: Sight) -> None:
-    """Add a request that front end `f` has sent to worker `w` to what it sees, where it does so.
-
-    Parameters
-    ----------
-    f, w
-        Front end and worker.
-    prompt, slots
-        Tokens of the request; slots of a worker.
-    sight
-        Stale sight; changed in place.
-    """
+def note_sent(f: int, i: int, w: int, state: State) -> None:
+    """Add request `i`, which front end `f` has sent to worker `w`, to what it sees, where it does so."""
+    sight, tokens = state.sight, state.size[i]
     own = sight.reports.own
     if own == NOTHING:
         return
+    if sight.committed.shape[1] > 0:
+        sight.committed[f, w] += blocks_of(tokens, state.detail.rules)
     if sight.reports.gathers == 1:
-        sight.own[f, w] += prompt
+        sight.own[f, w] += tokens
     if own == AS_QUEUED:
         sight.queued[f, w] += len(sight.load)
     elif own == AS_TOKENS:
-        sight.queued_tokens[f, w] += prompt
-    elif sight.running[f, w] < slots:
+        sight.queued_tokens[f, w] += tokens
+    elif sight.running[f, w] < state.slots[w]:
         sight.running[f, w] += 1
-        sight.load[f, w] += prompt
+        sight.load[f, w] += tokens
     else:
         sight.queued[f, w] += 1
-        sight.queued_tokens[f, w] += prompt
-
-
-@kernel
-def note_blocks(f: int, w: int, blocks: int, sight: Sight) -> None:
-    """Add the blocks of a request that front end `f` has sent to worker `w` to what it sees, where it does so.
-
-    Parameters
-    ----------
-    f, w
-        Front end and worker.
-    blocks
-        That the request needs.
-    sight
-        Changed in place.
-    """
-    if sight.committed.shape[1] > 0 and sight.reports.own != NOTHING:
-        sight.committed[f, w] += blocks
+        sight.queued_tokens[f, w] += tokens
 
 
 @kernel
@@ -289,7 +252,7 @@ class State(NamedTuple):
     size: Ints  # int64 (N,), tokens of a request as rules see it: its prompt, and what a worker that left had made
     choice: Ints  # int64 (N,), scratch: worker of each pool position
     scratch_load: Ints  # int64 (G,)
-    scratch_free: Ints  # int64 (G,)
+    free: Ints  # int64 (G,), slots that the router of a pool sees free
     scratch_running: Ints  # int64 (G,)
     unused: Floats  # float64 (G, L * E), sums of `Requests.unused` over running requests; (G, 0) where unknown
     experts_changed: Ints  # int64 (G,), 1 where `experts` has to be counted anew
@@ -336,39 +299,18 @@ STUCK = 5  # nothing runs, requests wait, and the rule admitted none
 
 
 @kernel
-def join_queue(
-    i: int,
-    w: int,
-    prompt: Ints,
-    queued: Ints,
-    queued_tokens: Ints,
-    queue_head: Ints,
-    queue_tail: Ints,
-    next_in_queue: Ints,
-) -> None:
-    """Put request i at the end of worker w's own queue.
-
-    Parameters
-    ----------
-    i, w
-        Request and worker.
-    prompt
-        int64 (N,), tokens.
-    queued, queued_tokens
-        int64 (G,), requests and tokens in each queue; changed in place.
-    queue_head, queue_tail
-        int64 (G,), first and last request of each queue; changed in place.
-    next_in_queue
-        int64 (N,), the request behind each; changed in place.
-    """
-    next_in_queue[i] = -1
-    if queued[w] == 0:
-        queue_head[w] = i
+def join_queue(i: int, w: int, state: State) -> None:
+    """Put request i at the end of worker w's own queue."""
+    state.worker[i] = w
+    state.next_in_queue[i] = -1
+    if state.queued[w] == 0:
+        state.queue_head[w] = i
     else:
-        next_in_queue[queue_tail[w]] = i
-    queue_tail[w] = i
-    queued[w] += 1
-    queued_tokens[w] += prompt[i]
+        state.next_in_queue[state.queue_tail[w]] = i
+    state.queue_tail[w] = i
+    state.queued[w] += 1
+    state.queued_tokens[w] += state.size[i]
+    state.progress.queued += 1
 
 
 @kernel

@@ -36,28 +36,22 @@ from lbopt.kernels.simulation.state import (
 
 
 @kernel
-def seconds_of_step(setting: Setting, load: Ints, running: Ints, experts: Floats, heaviest: int, active: int) -> float:
+def seconds_of_step(setting: Setting, load: Ints, running: Ints, experts: Floats, active: int) -> float:
     """Return the seconds of a step.
 
     Parameters
     ----------
-    setting
-        Of the run.
     load, running
         int64 (G,), tokens and requests of each worker.
     experts
         float64 (G,), different experts of a layer that each worker uses.
-    heaviest, active
-        Largest load, tokens, and running requests of all workers.
+    active
+        Running requests of all workers.
     """
-    if setting.seconds_per_expert > 0:
-        alone = _slowest_by_experts(
-            setting.seconds_per_token, setting.seconds_of_running, setting.seconds_per_expert, load, running, experts
-        )
-    elif setting.seconds_of_running.size == 0:
-        alone = setting.seconds_per_token * heaviest
+    if setting.seconds_of_running.size == 0 and setting.seconds_per_expert == 0:
+        alone = setting.seconds_per_token * load.max()
     else:
-        alone = _slowest(setting.seconds_per_token, setting.seconds_of_running, load, running)
+        alone = _slowest(setting, load, running, experts)
     return setting.fixed_seconds + alone + seconds_together(setting, load, active)
 
 
@@ -86,124 +80,61 @@ def seconds_together(setting: Setting, load: Ints, active: int) -> float:
 
 
 @kernel
-def _slowest(per_token: float, of_running: Floats, load: Ints, running: Ints) -> float:
-    """Return what the slowest worker needs by itself, s: it need not be the heaviest.
-
-    Parameters
-    ----------
-    per_token
-        s per token of the worker.
-    of_running
-        float64 (B + 1,), s by the worker's running requests.
-    load, running
-        int64 (G,), tokens and requests of each worker.
-    """
+def _slowest(setting: Setting, load: Ints, running: Ints, experts: Floats) -> float:
+    """Return what the slowest worker needs by itself, s: it need not be the heaviest."""
+    per_token, of_running, per_expert = (
+        setting.seconds_per_token,
+        setting.seconds_of_running,
+        setting.seconds_per_expert,
+    )
     slowest = 0.0
     for g in range(load.size):
-        slowest = max(slowest, per_token * load[g] + of_running[running[g]])
+        own = per_token * load[g]
+        if of_running.size > 0:
+            own += of_running[running[g]]
+        slowest = max(slowest, own + per_expert * experts[g])
     return slowest
 
 
 @kernel
-def _slowest_by_experts(
-    per_token: float, of_running: Floats, per_expert: float, load: Ints, running: Ints, experts: Floats
-) -> float:
-    """Return what the slowest worker needs by itself, s, where experts cost time.
-
-    Parameters
-    ----------
-    per_token, of_running, load, running
-        As in `_slowest`.
-    per_expert
-        s per different expert of a layer in use.
-    experts
-        float64 (G,), different experts of a layer that each worker uses.
-    """
-    slowest = 0.0
-    for g in range(load.size):
-        slowest = max(slowest, per_token * load[g] + of_running[running[g]] + per_expert * experts[g])
-    return slowest
-
-
-@kernel
-def join_experts(row: NDArray[np.float32], w: int, unused: Floats, changed: Ints) -> None:
+def join_experts(row: NDArray[np.float32], w: int, state: State) -> None:
     """Let a request start on worker w.
 
     Parameters
     ----------
     row
         float32 (L * E,), log of the chance that a step of the request does not use each expert.
-    w
-        Worker.
-    unused
-        float64 (G, L * E), sums of such rows over running requests; changed in place.
-    changed
-        int64 (G,), set to 1 for the worker.
     """
-    of_worker = unused[w]
+    of_worker = state.unused[w]
     for c in range(row.size):
         of_worker[c] += row[c]
-    changed[w] = 1
+    state.experts_changed[w] = 1
 
 
 @kernel
-def leave_experts(row: NDArray[np.float32], w: int, left: int, unused: Floats, changed: Ints) -> None:
+def leave_experts(row: NDArray[np.float32], w: int, left: int, state: State) -> None:
     """Let it end; without other requests the sums are zero again, and rounding is forgotten.
 
     Parameters
     ----------
-    row, w, unused, changed
-        As in `join_experts`.
     left
         Requests that still run on the worker.
     """
-    of_worker = unused[w]
+    of_worker = state.unused[w]
     if left == 0:
         of_worker[:] = 0.0
     else:
         for c in range(row.size):
             of_worker[c] -= row[c]
-    changed[w] = 1
+    state.experts_changed[w] = 1
 
 
 @kernel
-def count_experts(
-    layers: int, unused: Floats, changed: Ints, used: Floats, known_of: Floats, known_terms: Floats
-) -> None:
-    """Bring the number of experts in use up to date.
-
-    Parameters
-    ----------
-    layers
-        L.
-    unused
-        float64 (G, L * E), as in `join_experts`.
-    changed
-        int64 (G,), 1 where the number has to be counted anew; set to 0.
-    used
-        float64 (G,), different experts of a layer in use, mean over layers; changed in place.
-    known_of, known_terms
-        float64 (G, L * E), values of `unused` when last counted, and expm1 of them; changed in place. Zeros at first.
-    """
-    for w in range(used.size):
-        if changed[w] == 1:
-            count_of_worker(w, layers, unused, changed, used, known_of, known_terms)
-
-
-@kernel
-def count_of_worker(
-    w: int, layers: int, unused: Floats, changed: Ints, used: Floats, known_of: Floats, known_terms: Floats
-) -> None:
-    """Count the experts in use on one worker anew.
-
-    Parameters
-    ----------
-    w
-        Worker.
-    layers, unused, changed, used, known_of, known_terms
-        As in `count_experts`.
-    """
-    now, of, terms = unused[w], known_of[w], known_terms[w]
+def count_experts(w: int, layers: int, state: State) -> None:
+    """Bring the number of experts in use on worker w up to date."""
+    if state.experts_changed[w] == 0:
+        return
+    now, of, terms = state.unused[w], state.experts_known_of[w], state.experts_known_terms[w]
     others = np.empty(now.size, np.int64)
     count = 0
     for c in range(now.size):  # apart from the loop below: whether a cell has changed is no branch here
@@ -216,8 +147,8 @@ def count_of_worker(
     total = 0.0
     for c in range(terms.size):
         total -= terms[c]
-    used[w] = total / layers
-    changed[w] = 0
+    state.experts[w] = total / layers
+    state.experts_changed[w] = 0
 
 
 @kernel
@@ -239,35 +170,21 @@ def take_step(requests: Requests, setting: Setting, state: State, rows: Rows) ->
     G = load.size
     r = progress.row
 
-    heaviest = 0
     over = 0
     for g in range(G):
         barrier_loads[r, g] = load[g]
-        heaviest = max(heaviest, load[g])
         if setting.kv_capacity >= 0 and load[g] > setting.kv_capacity:
             over += 1
     if rows.running.shape[0] > 0:
         for g in range(G):
             rows.running[r, g] = running[g]
+    in_use = math.nan
     if setting.expert_layers > 0:
-        count_experts(
-            setting.expert_layers,
-            state.unused,
-            state.experts_changed,
-            state.experts,
-            state.experts_known_of,
-            state.experts_known_terms,
-        )
-        rows.experts[r] = _mean_of_busy(state)
-    else:
-        rows.experts[r] = math.nan
-    seconds = seconds_of_step(setting, load, running, state.experts, heaviest, progress.active)
-    progress.clock += seconds
-    rows.active[r] = progress.active
-    rows.seconds[r] = seconds
-    rows.clock[r] = progress.clock
-    rows.over_capacity[r] = over
-    write_decision(progress, rows)
+        for w in range(G):
+            count_experts(w, setting.expert_layers, state)
+        in_use = _mean_of_busy(state)
+    active = progress.active
+    seconds = seconds_of_step(setting, load, running, state.experts, active)
 
     progress.step += 1
     for g in range(G):
@@ -277,30 +194,39 @@ def take_step(requests: Requests, setting: Setting, state: State, rows: Rows) ->
     if state.sight.books.size > 0:
         _strike_from_books(requests, setting, state)
     completed = _complete(progress, load, running, state.endings, state.calendar)
-    progress.active -= completed
-    rows.completed[r] = completed
     for g in range(G):
         post_loads[r, g] = load[g]
-    progress.row = r + 1
+    rows.experts[r] = in_use
+    end_row(active, completed, over, seconds, progress, rows)
 
 
 @kernel
-def write_decision(progress: Record, rows: Rows) -> None:
-    """Write what was noted of the decision into the row of the step that follows it.
+def end_row(active: int, completed: int, over: int, seconds: float, progress: Record, rows: Rows) -> None:
+    """Let the clock go on, and write the row of the step with what was noted of the decision before it.
 
     Parameters
     ----------
-    progress
-        As in `State`; what was admitted is counted anew from here.
-    rows
-        Row ``progress.row`` is written.
+    active, completed
+        Requests that ran, and those of them that ended.
+    over
+        Workers above their capacity.
+    seconds
+        Of the step.
     """
     r = progress.row
+    progress.clock += seconds
+    progress.active -= completed
+    rows.active[r] = active
+    rows.completed[r] = completed
+    rows.over_capacity[r] = over
+    rows.seconds[r] = seconds
+    rows.clock[r] = progress.clock
     rows.admitted[r] = progress.admitted
     rows.waiting[r] = progress.waiting
     rows.free_slots[r] = progress.free_slots
     rows.real_choice[r] = progress.real_choice
     progress.admitted = 0
+    progress.row = r + 1
 
 
 @kernel
@@ -356,7 +282,7 @@ def _take_experts_along(requests: Requests, state: State) -> None:
         w = ending.worker
         ended[w] += 1
         row = requests.unused[requests.profile[ending.request]]
-        leave_experts(row, w, state.running[w] - ended[w], state.unused, state.experts_changed)
+        leave_experts(row, w, state.running[w] - ended[w], state)
         e = ending.following
 
 
