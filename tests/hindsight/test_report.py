@@ -49,7 +49,7 @@ def test_rows_have_full_precision_and_no_infinities(outcome):
         assert "inf" not in [str(value) for value in row.values()]
     assert list(outcome.to_frame()["rule"]) == ["jsq", "max-min", "fcfs"]
     assert set(outcome.to_frame("searches")["timetable"]) == {0, 1}
-    assert repr(outcome) == "<HindsightOutcome burstgpt-like: 3 rules>"
+    assert repr(outcome) == "<HindsightOutcome burstgpt-like: 3 rules, 2 intervals>"
 
 
 def test_the_folder(type_in, here):

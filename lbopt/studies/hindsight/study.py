@@ -5,14 +5,12 @@ Rules that admit the same requests in the same steps share a timetable, and each
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+import sys
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
 
-from lbopt.display import Displayed
 from lbopt.exceptions import InputError
 from lbopt.hindsight.interval import ClairvoyantInterval, Ends, clairvoyant_interval, narrowed, seconds_of
 from lbopt.hindsight.timetable import IntArray, Timetable
@@ -20,10 +18,11 @@ from lbopt.model import Trace
 from lbopt.policies import Policy, make_policy
 from lbopt.simulator import Run, ceilings, simulate
 from lbopt.solvers.budget import Budget
-from lbopt.studies.configuration import Option, from_plain
+from lbopt.studies.configuration import Configuration, Option
+from lbopt.studies.grid import Row
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.scenario import Scenario
-from lbopt.studies.study import Study
+from lbopt.studies.study import Outcome, Study
 from lbopt.studies.training import refuse_logs_of_other_requests, said_of_training, training_for, with_training
 
 DEFAULT_POLICIES = ("fcfs", "round-robin", "jsq-load", "max-min", "br-0", "auto")
@@ -33,23 +32,15 @@ FIRST_COME = "fcfs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HindsightConfig:
+class HindsightConfig(Configuration):
     """Configuration of a study of hindsight.
 
-    Parameters
-    ----------
-    scenario
-        Requests, fleet, arrivals, step-time law; no workers in detail.
-    policies
-        Rules to judge, as `make_policy` reads them.
-    seed
-        Of the requests, the runs and the search.
-    effort
-        Exchanges of chains that the search for a placement tries, for each step of a timetable; and, without a limit
-        of time, seconds of the exact search of a small run (`lbopt.hindsight.optimum`).
-    time_limit
-        Seconds of both searches for each timetable; None = none. A search that it ends may differ from run to run.
+    Its scenario has no workers in detail. `effort` are exchanges of chains for each step of a timetable, and, without a
+    limit of time, seconds of the exact search of a small run (`lbopt.hindsight.optimum`). A search that `time_limit`
+    ends may differ from run to run.
     """
+
+    what = "a study of hindsight"
 
     scenario: Scenario = field(default_factory=Scenario)
     policies: Annotated[
@@ -61,33 +52,34 @@ class HindsightConfig:
             first=True,
         ),
     ] = DEFAULT_POLICIES
-    seed: Annotated[int, Option("First seed.", first=True)] = 0
+    seed: Annotated[int, Option("First seed.", first=True, low=0)] = 0
     effort: Annotated[
         int,
         Option(
             "Exchanges that the search tries, for each step of a run; without a time limit also seconds for the exact "
             "search of a small run.",
             first=True,
+            low=1,
         ),
     ] = 20
     time_limit: Annotated[
-        float | None, Option("Seconds of search for each timetable.", first=True, shown="no limit")
+        float | None,
+        Option(
+            "Seconds of search for each timetable.",
+            first=True,
+            shown="no limit",
+            low=sys.float_info.min,
+            expected="seconds above 0, or none",
+        ),
     ] = None
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Refuse workers in detail, and logs of other requests; keep requests to learn from."""
         if self.scenario.detail is not None:
             raise InputError(
                 f"detail is '{self.scenario.detail}': where workers pre-empt, draft or leave, how long a request runs "
                 "depends on its worker, and there is no timetable; leave detail out"
             )
-        if not self.policies:
-            raise InputError("no policies given; expected at least one")
-        if self.seed < 0:
-            raise InputError(f"seed is {self.seed}; expected zero or more")
-        if self.effort < 1:
-            raise InputError(f"effort is {self.effort}; expected 1 exchange for each step, or more")
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise InputError(f"time_limit is {self.time_limit}; expected seconds above 0, or none")
         chosen = self.build()
         refuse_logs_of_other_requests(self.scenario.requests, chosen)
         object.__setattr__(self, "scenario", with_training(self.scenario, chosen))
@@ -96,18 +88,8 @@ class HindsightConfig:
         """Return the policies, built anew."""
         return [make_policy(spec) for spec in self.policies]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the configuration as plain data."""
-        return {one.name: getattr(self, one.name) for one in fields(self)} | {"scenario": self.scenario.to_dict()}
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any], *, source: str = "the configuration") -> HindsightConfig:
-        """Rebuild a configuration."""
-        return from_plain(cls, data, what="a study of hindsight", source=source, parts={"scenario": Scenario.from_dict})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleInHindsight:
+class RuleInHindsight(Row):
     """A rule's run beside what was possible with all lengths known.
 
     Parameters
@@ -132,62 +114,24 @@ class RuleInHindsight:
         Whether the least imbalance of its starts is proved: both ends are one number, which no solver claims.
     optimum
         How sure that number is: "checked", "by the search", "claimed by" and a solver, or "open".
+    tokens_per_second, mean_imbalance
+        While something runs; of a step in the mean, tokens.
+    ratio, imbalance_ratio
+        Its competitive ratio on this run, in time and in imbalance: between what is proved and what is possible; the
+        latter's high end is infinite where an optimum without imbalance cannot be excluded.
+    imbalance_above
+        Its imbalance less that of the optimum, tokens summed over the steps; finite where the ratio is not.
+    first_come_ratio
+        Its seconds over those of the best placement of the starts of first come, first served; may be below 1.
     """
-
-    rule: str
-    admission: str
-    tokens: int
-    steps: int
-    barriers: int
-    imbalance: int
-    seconds: float
-    timetable: int
-    optimum_imbalance: Ends
-    optimum_seconds: Ends
-    share_of_ceiling: float
-    first_come_seconds: Ends
-    is_proved: bool
-    optimum: str = "open"
-
-    @property
-    def tokens_per_second(self) -> float:
-        """While something runs."""
-        return self.tokens / self.seconds
-
-    @property
-    def mean_imbalance(self) -> float:
-        """Imbalance of a step in the mean, tokens."""
-        return self.imbalance / self.steps
-
-    @property
-    def ratio(self) -> Ends:
-        """Its competitive ratio on this run in time: between what is proved and what is possible."""
-        return self.optimum_seconds.over(self.seconds)
-
-    @property
-    def imbalance_ratio(self) -> Ends:
-        """The same in imbalance; the high end is infinite where an optimum without imbalance cannot be excluded."""
-        return self.optimum_imbalance.over(self.imbalance)
-
-    @property
-    def imbalance_above(self) -> Ends:
-        """Its imbalance less that of the optimum, tokens summed over the steps; finite where the ratio is not."""
-        return Ends(self.imbalance - self.optimum_imbalance.high, self.imbalance - self.optimum_imbalance.low)
-
-    @property
-    def first_come_ratio(self) -> Ends:
-        """Its seconds over those of the best placement of the starts of first come, first served; may be below 1."""
-        return self.first_come_seconds.over(self.seconds)
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class HindsightOutcome(Displayed):
+class HindsightOutcome(Outcome):
     """All rules, and the intervals of their timetables.
 
     Parameters
     ----------
-    config
-        What was asked.
     trace
         Name, digest and number of the requests.
     rules
@@ -196,8 +140,6 @@ class HindsightOutcome(Displayed):
         One a timetable, that of first come, first served at the beginning.
     ceiling_tokens_per_second
         What no rule can pass.
-    notes, interrupted, seconds
-        As for every study.
     """
 
     config: HindsightConfig
@@ -205,12 +147,6 @@ class HindsightOutcome(Displayed):
     rules: list[RuleInHindsight] = field(default_factory=list)
     intervals: list[ClairvoyantInterval] = field(default_factory=list)
     ceiling_tokens_per_second: float = 0.0
-    notes: list[str] = field(default_factory=list)
-    interrupted: bool = False
-    seconds: float = 0.0
-
-    def __repr__(self) -> str:
-        return f"<HindsightOutcome {self.trace.get('name')}: {len(self.rules)} rules>"
 
     @property
     def fastest(self) -> RuleInHindsight:
@@ -255,7 +191,6 @@ def timetable_of(run: Run) -> tuple[Timetable, IntArray]:
 
 def run_hindsight(config: HindsightConfig, progress: Progress | None = None) -> HindsightOutcome:
     """Run the rules, and bound the optimum of each timetable; Ctrl-C keeps the rules that have run."""
-    begin = time.perf_counter()
     shown, scenario, policies = progress or Silent(), config.scenario, config.build()
     requests = scenario.requests.draw_for(config.seed)
     outcome = HindsightOutcome(config, {"name": requests.name, "digest": requests.digest, "requests": len(requests)})
@@ -263,7 +198,7 @@ def run_hindsight(config: HindsightConfig, progress: Progress | None = None) -> 
     outcome.ceiling_tokens_per_second = ceilings(requests, scenario.setting).tokens_per_second
     runs: list[tuple[Run, int, IntArray]] = []
     starts: dict[bytes, _Starts] = {}
-    try:
+    with outcome.clocked():
         _run_rules(config, requests, policies, runs, starts, shown)
         shown.begin("what was possible with all lengths known", len(starts))
         for one in starts.values():
@@ -271,14 +206,11 @@ def run_hindsight(config: HindsightConfig, progress: Progress | None = None) -> 
             shown.advance()
             if outcome.intervals[-1].placed.interrupted:
                 raise KeyboardInterrupt
-    except KeyboardInterrupt:
-        outcome.interrupted = True
-        for one in list(starts.values())[len(outcome.intervals) :]:
-            outcome.intervals.append(_interval(config, requests, one, search=False))
+    for one in list(starts.values())[len(outcome.intervals) :]:  # Ctrl-C ended the search
+        outcome.intervals.append(_interval(config, requests, one, search=False))
     outcome.rules = [_judged(outcome, run, place, worker) for run, place, worker in runs]
     if not all(one.placed.complete for one in outcome.intervals):
         outcome.notes.append(_STOPPED)
-    outcome.seconds = time.perf_counter() - begin
     return outcome
 
 
@@ -343,13 +275,14 @@ def _judged(outcome: HindsightOutcome, run: Run, place: int, worker: IntArray) -
     interval, first_come = outcome.intervals[place], outcome.intervals[0]
     table, form = interval.timetable, interval.form
     seconds = seconds_of(table, form, worker)
+    tokens, steps, imbalance = int(run.trace.output.sum()), int((table.running() > 0).sum()), table.imbalance(worker)
     return RuleInHindsight(
         rule=run.policy,
         admission=run.admission,
-        tokens=int(run.trace.output.sum()),
-        steps=int((table.running() > 0).sum()),
+        tokens=tokens,
+        steps=steps,
         barriers=table.barriers(worker),
-        imbalance=table.imbalance(worker),
+        imbalance=imbalance,
         seconds=seconds,
         timetable=place,
         optimum_imbalance=interval.imbalance,
@@ -358,6 +291,12 @@ def _judged(outcome: HindsightOutcome, run: Run, place: int, worker: IntArray) -
         first_come_seconds=first_come.seconds,
         is_proved=interval.is_proved,
         optimum=interval.said,
+        tokens_per_second=tokens / seconds,
+        mean_imbalance=imbalance / steps,
+        ratio=interval.seconds.over(seconds),
+        imbalance_ratio=interval.imbalance.over(imbalance),
+        imbalance_above=Ends(imbalance - interval.imbalance.high, imbalance - interval.imbalance.low),
+        first_come_ratio=first_come.seconds.over(seconds),
     )
 
 
