@@ -1,6 +1,6 @@
 """Balanced assignment: each of N points to one of K centres, within bounds on their counts, at least total cost.
 
-Algorithm: successive shortest paths on a network of K + 1 nodes (`lbopt.kernels.assignment.paths`), whose arcs keep
+Algorithm: successive shortest paths on a network of K + 1 nodes (`lbopt.kernels.assignment.moves`), whose arcs keep
 their cheapest moves in short lists (`.moves`), from prices that coarser samples gave (`settling`), in exact integers
 (`scale`). The linear program of the problem has integral vertices (its matrix is that of a bipartite graph), so its
 dual prices prove an assignment of points optimal: `BalancedAssignment.check`. Source: ELDR, section 4 (sub-step of
@@ -60,8 +60,7 @@ from lbopt.assignment.level import (
 )
 from lbopt.assignment.result import BalancedAssignment, NoAssignmentError, Shortage
 from lbopt.exceptions import InputError
-from lbopt.kernels.assignment.costs import cheaper_elsewhere, keep_cheapest
-from lbopt.kernels.assignment.state import FORBIDDEN
+from lbopt.kernels.assignment.costs import FORBIDDEN, cheaper_elsewhere, keep_cheapest
 from lbopt.model.integers import IntArray
 
 #: Entries of a block, and points for each centre of the sample that is solved for the first prices.

@@ -4,7 +4,7 @@ What is forbidden: masked entries of a NumPy masked array, +infinity, and pairs 
 matrix does not hold. A proof is checked through rows (`in_blocks`), by NumPy alone; what is assigned are `Pairs` with
 integer costs. A matrix of them serves where most pairs may be used, and marks the others (`FORBIDDEN`). A list serves
 where each point has few candidates: it holds their pairs alone. The kernels read both
-(`lbopt.kernels.assignment.state.Points`).
+(`lbopt.kernels.assignment.costs.Points`).
 
 Costs as exact integers, by one named rule.
 
@@ -36,8 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.assignment.costs import count_lost, few_products, scaled
-from lbopt.kernels.assignment.state import FORBIDDEN
+from lbopt.kernels.assignment.costs import FORBIDDEN, count_lost, few_products, scaled
 from lbopt.model.integers import IntArray
 from lbopt.spec import unknown
 
@@ -334,7 +333,7 @@ def scale_costs(costs: Any) -> tuple[IntArray, int | None]:
     ----------
     costs
         (N, K) integers or reals, any unit. Arrays that are int64 and contiguous already are returned themselves.
-        Masked entries and +infinity are forbidden, and hold `lbopt.kernels.assignment.state.FORBIDDEN` afterwards.
+        Masked entries and +infinity are forbidden, and hold `lbopt.kernels.assignment.costs.FORBIDDEN` afterwards.
 
     Raises
     ------

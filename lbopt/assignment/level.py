@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from lbopt.assignment.costs import LARGEST_PATH, Pairs
 from lbopt.assignment.result import BalancedAssignment, NoAssignmentError, Shortage
 from lbopt.exceptions import InputError
-from lbopt.kernels.assignment.moves import label_cheapest, list_first, total_cost
-from lbopt.kernels.assignment.paths import settle
-from lbopt.kernels.assignment.state import OPEN, STUCK, UNREACHED, Centres, Moves, Points
+from lbopt.kernels.assignment.costs import OPEN, STUCK, UNREACHED, Centres, Moves, Points
+from lbopt.kernels.assignment.moves import label_cheapest, list_first, settle, total_cost
 from lbopt.model.integers import IntArray, integer_array
 
 #: Steps between two looks at the keyboard, a fraction of a second.

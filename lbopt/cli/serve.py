@@ -64,9 +64,9 @@ def _run(fleet: str, given: dict[str, Any], settings: list[str], tls: tuple[str 
     import logging
 
     from lbopt.cli.console import remark
+    from lbopt.serving.router.dispatcher import needs_compiler
     from lbopt.serving.router.fleet_file import read_fleet
     from lbopt.serving.router.options import KEYS, options_from
-    from lbopt.serving.router.rules import needs_compiler
     from lbopt.serving.router.run import run, tls_of
     from lbopt.serving.router.service import Router
 

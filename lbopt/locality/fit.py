@@ -30,8 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lbopt.assignment import BalancedKMeans
 from lbopt.exceptions import InputError
-from lbopt.kernels.locality.forward_selection import forward_selection
-from lbopt.kernels.locality.pair_products import pair_products
+from lbopt.kernels.locality.forward_selection import forward_selection, pair_products
 from lbopt.locality.capture import Capture
 from lbopt.locality.routing_table import Made, RoutingTable, drift_reference
 from lbopt.locality.signature import (

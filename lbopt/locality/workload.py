@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.locality.pair_products import pick
+from lbopt.kernels.locality.forward_selection import pick
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.kernels.arrays import Bools, Ints, Record, record
 from lbopt.kernels.prefill import codes
-from lbopt.kernels.prefill.batch import RULE, Batch
+from lbopt.kernels.prefill.allocation import RULE, Batch
 from lbopt.model.integers import boolean_array, integer_array
 from lbopt.prefill.requests import MOST_TOKENS, checked_lengths, refuse_longer
 from lbopt.spec import options_of, unknown

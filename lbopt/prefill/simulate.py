@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError, LbOptError
 from lbopt.kernels.arrays import record, records
 from lbopt.kernels.prefill import codes
-from lbopt.kernels.prefill.batch import Batch
+from lbopt.kernels.prefill.allocation import Batch
 from lbopt.kernels.prefill.state import (
     FINISHED,
     INSTANCE,

@@ -23,7 +23,7 @@ from lbopt.kernels.arrays import Ints, Record, Records, record, records
 from lbopt.kernels.detail import state as compiled
 from lbopt.kernels.detail.state import JOIN, RULES, TALLY, TRACK
 from lbopt.kernels.pausing import TERMS, Pausing
-from lbopt.kernels.prefix_cache.state import ABSENT, NONE, PrefixCache
+from lbopt.kernels.prefix_cache import ABSENT, NONE, PrefixCache
 from lbopt.kernels.simulation.state import Requests
 from lbopt.model import Fleet, RequestPrefixes, Trace
 from lbopt.policies import CompiledPolicy, Policy

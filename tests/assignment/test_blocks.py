@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from lbopt.assignment import CostBlocks, NoAssignmentError, balanced, balanced_assignment, costs
 from lbopt.exceptions import CertificateError, InputError
-from lbopt.kernels.assignment.costs import cheaper_elsewhere, keep_cheapest
-from lbopt.kernels.assignment.state import FORBIDDEN
+from lbopt.kernels.assignment.costs import FORBIDDEN, cheaper_elsewhere, keep_cheapest
 
 
 @given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from((3, 50)))

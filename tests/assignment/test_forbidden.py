@@ -16,7 +16,7 @@ from lbopt.assignment import Candidates, CostBlocks, NoAssignmentError, balanced
 from lbopt.assignment.costs import Pairs
 from lbopt.assignment.level import Level
 from lbopt.exceptions import CertificateError, InputError
-from lbopt.kernels.assignment.state import UNREACHED
+from lbopt.kernels.assignment.costs import UNREACHED
 
 
 def hungarian(costs, capacity):

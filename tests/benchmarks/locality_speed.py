@@ -20,8 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lbopt.assignment import BalancedKMeans
-from lbopt.kernels.locality.forward_selection import forward_selection
-from lbopt.kernels.locality.pair_products import pair_products
+from lbopt.kernels.locality.forward_selection import forward_selection, pair_products
 from lbopt.locality import (
     BandRouter,
     Capture,

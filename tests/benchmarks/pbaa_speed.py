@@ -14,8 +14,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import record
 from lbopt.kernels.prefill import codes
-from lbopt.kernels.prefill.batch import RULE, Batch
-from lbopt.kernels.prefill.pbaa import in_order, pbaa
+from lbopt.kernels.prefill.allocation import RULE, Batch, in_order, pbaa
 
 #: What is asked for, in microseconds: the floor, for REQUESTS on UNITS.
 FLOOR = 50.0

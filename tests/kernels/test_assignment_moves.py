@@ -6,10 +6,8 @@ from hypothesis import strategies as st
 
 from lbopt.assignment.costs import Pairs, largest_size
 from lbopt.assignment.level import Level, no_moves
-from lbopt.kernels.assignment.costs import scaled
-from lbopt.kernels.assignment.moves import enter, label_cheapest, leave, list_again, list_first, total_cost
-from lbopt.kernels.assignment.paths import settle
-from lbopt.kernels.assignment.state import DONE, FORBIDDEN, INFINITY, OPEN, Moves, Points
+from lbopt.kernels.assignment.costs import DONE, FORBIDDEN, INFINITY, OPEN, Moves, Points, scaled
+from lbopt.kernels.assignment.moves import enter, label_cheapest, leave, list_again, list_first, settle, total_cost
 
 
 def points_of(pairs: Pairs, rows: np.ndarray) -> Points:

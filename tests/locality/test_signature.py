@@ -9,8 +9,7 @@ from scipy.stats import spearmanr
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.locality import forward_selection as ranks
-from lbopt.kernels.locality.forward_selection import distances
-from lbopt.kernels.locality.pair_products import pair_products
+from lbopt.kernels.locality.forward_selection import distances, pair_products
 from lbopt.locality import (
     TRANSFORMS,
     LayerMask,

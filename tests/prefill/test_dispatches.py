@@ -8,7 +8,7 @@ from kernels.rules import many
 
 from lbopt.exceptions import InputError
 from lbopt.prefill import ALLOCATIONS, PassTime, PrefillRequests, PrefillSetting, simulate_prefill
-from lbopt.prefill.exact.gap import dispatches, sent_by
+from lbopt.prefill.exact import dispatches, sent_by
 
 RULES = (
     *("round-robin", "least-loaded", "longest-first", "pbaa", "pbaa:whole=yes", "pbaa:n_limit=1", "pbaa:cache=yes"),

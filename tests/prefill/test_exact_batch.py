@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
-from lbopt.prefill.exact import PrefillBatch, allocation_gaps, best_fill, least_straggler
-from lbopt.prefill.exact.batch import fill_of
-from lbopt.prefill.exact.gap import place_by
+from lbopt.prefill.exact import PrefillBatch, allocation_gaps, best_fill, fill_of, least_straggler, place_by
 
 
 @st.composite

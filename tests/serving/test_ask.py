@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from serving.engines import Engine, becomes, fleet, is_empty, run
 
 from lbopt.exceptions import InputError
-from lbopt.serving.router import handlers
-from lbopt.serving.router.ask import read_ask
+from lbopt.serving.router import operators
+from lbopt.serving.router.ask import DEEPEST, WIDEST, read_answer, read_ask, refuse_shape
 from lbopt.serving.router.events import LARGEST_EVENT, EventCounter
-from lbopt.serving.router.shape import DEEPEST, WIDEST, read_answer, refuse_shape
 
 #: Text without lone surrogates, which are no text: they are refused.
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -186,7 +185,7 @@ def test_large_bodies_are_read_beside_the_loop(monkeypatch):
                 assert "fields" in (await answer.json())["error"]["message"]
             assert is_empty(router)
 
-    monkeypatch.setattr(handlers, "read_ask", noted)
+    monkeypatch.setattr(operators, "read_ask", noted)
     run(check())
     assert where == [True, False, False]
 

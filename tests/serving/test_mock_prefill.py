@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from serving.fleet import ask, metrics_of, on_fleet, post, stream
 
 from lbopt.prefill import PassTime
-from lbopt.serving.mock.group import Sequence
-from lbopt.serving.mock.prefiller import Prefiller
+from lbopt.serving.mock.group import Prefiller, Sequence
 
 PREFILL = {"prefillers": 1, "pass_base": "100ms", "pass_per_token": "1ms", "prefiller_kv": 320}
 PROBE = {"max_tokens": 1, "kv_transfer_params": {"do_remote_decode": True, "do_remote_prefill": False}}

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from lbopt.cli import app
 from lbopt.exceptions import InputError
 from lbopt.instances import open_trace
-from lbopt.serving.record.prefixes import MOST_BLOCKS, PrefixHasher, default_key_path, prefix_key
 from lbopt.serving.record.seal import prefix_trace, seal
+from lbopt.serving.record.writer import MOST_BLOCKS, PrefixHasher, default_key_path, prefix_key
 from lbopt.serving.router.options import RouterOptions
 
 KEY, OTHER = bytes(range(32)), bytes(range(1, 33))

@@ -9,8 +9,8 @@ import pytest
 from serving.engines import Engine, becomes, fleet, is_empty, run, stream
 
 from lbopt.exceptions import InputError
+from lbopt.serving.router.dispatcher import StepEnds
 from lbopt.serving.router.options import RouterOptions
-from lbopt.serving.router.rules import StepEnds
 from lbopt.serving.state import FleetState
 
 

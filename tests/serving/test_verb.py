@@ -16,9 +16,9 @@ from serving.engines import Engine, run, stream
 from typer.testing import CliRunner
 
 from lbopt.cli import app
+from lbopt.serving.router.dispatcher import needs_compiler, rule_for
 from lbopt.serving.router.fleet_file import GroupPlan, WorkerAddress
 from lbopt.serving.router.options import RouterOptions
-from lbopt.serving.router.rules import needs_compiler, rule_for
 
 ROOT = Path(__file__).resolve().parents[2]
 

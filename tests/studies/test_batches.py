@@ -11,8 +11,7 @@ from studies.small_batches import RULES, config, outcome
 
 from lbopt.exceptions import BackendUnavailableError, InputError, LbOptError
 from lbopt.prefill import PassTime
-from lbopt.prefill.exact import PrefillBatch
-from lbopt.prefill.exact.gap import sent_by
+from lbopt.prefill.exact import PrefillBatch, sent_by
 from lbopt.report.batch_gap_report import batch_record, batches_csv
 from lbopt.solvers import registry
 from lbopt.studies.batches import BatchesConfig, run_batches, study

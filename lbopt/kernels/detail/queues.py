@@ -22,7 +22,7 @@ from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.detail.state import NOTHING, PAUSED, SWAPPED, blocks_of, has_room, lose
 from lbopt.kernels.pausing import DYNAMIC
-from lbopt.kernels.prefix_cache.lru import num_found, use_blocks
+from lbopt.kernels.prefix_cache import num_found, use_blocks
 from lbopt.kernels.simulation.state import State, join_queue, take_head
 
 

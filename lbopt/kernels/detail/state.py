@@ -22,7 +22,7 @@ from lbopt.kernels.arrays import Floats, Ints, Record, Records, integers
 from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.pausing import Pausing
-from lbopt.kernels.prefix_cache.state import PrefixCache
+from lbopt.kernels.prefix_cache import PrefixCache
 
 #: The options of a run. `blocks`: of each worker, -1 = memory never runs out.
 RULES = np.dtype(

@@ -11,7 +11,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.detail.pausing import carry_out
 from lbopt.kernels.detail.queues import let_in, make_fit
 from lbopt.kernels.detail.state import JOIN, LEAVE, Detail, lose
-from lbopt.kernels.prefix_cache.lru import forget_all
+from lbopt.kernels.prefix_cache import forget_all
 from lbopt.kernels.routing.books import strike
 from lbopt.kernels.simulation.state import Requests, Setting, Sight, State, take_head
 

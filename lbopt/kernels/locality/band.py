@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from lbopt.kernels.arrays import Bools, Floats, Ints
 from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.locality.pair_products import product
+from lbopt.kernels.locality.forward_selection import product
 from lbopt.kernels.routing.band import TOLERANCE
 
 ShortInts = NDArray[np.int16]

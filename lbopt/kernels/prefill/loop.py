@@ -8,8 +8,8 @@ very time of a start is in that pass, and an instance whose pass ends can be top
 import numpy as np
 
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.prefill.allocation import Batch
 from lbopt.kernels.prefill.anticipation import learn_pass
-from lbopt.kernels.prefill.batch import Batch
 from lbopt.kernels.prefill.codes import ANTICIPATING, LAST_IMMEDIATE, TICK
 from lbopt.kernels.prefill.instances import deliver, end_pass, start_pass
 from lbopt.kernels.prefill.scheduler import bind, dispatch, measure_pass, recompute

@@ -21,9 +21,8 @@ import numpy as np
 from lbopt.kernels.arrays import Floats, Record, Records
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill import rules
-from lbopt.kernels.prefill.allocation import allocate, chooses, place
+from lbopt.kernels.prefill.allocation import Batch, allocate, chooses, cost, least_cost, place
 from lbopt.kernels.prefill.anticipation import headroom, reopen, soonest
-from lbopt.kernels.prefill.batch import Batch, cost, least_cost
 from lbopt.kernels.prefill.codes import (
     ANTICIPATING,
     CLOSED,

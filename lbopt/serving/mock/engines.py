@@ -25,10 +25,8 @@ from aiohttp import web
 from lbopt.exceptions import InputError
 from lbopt.serving.mock.answers import Answer
 from lbopt.serving.mock.driver import Driver, Ticket
-from lbopt.serving.mock.endpoint import Endpoint
-from lbopt.serving.mock.group import LENGTH, STOP, BarrierGroup, Sequence, Worker
-from lbopt.serving.mock.metrics import EndpointMetrics, RankFigures
-from lbopt.serving.mock.prefiller import Prefiller
+from lbopt.serving.mock.endpoint import Endpoint, EndpointMetrics, RankFigures
+from lbopt.serving.mock.group import LENGTH, STOP, BarrierGroup, Prefiller, Sequence, Worker
 from lbopt.serving.mock.protocol import Ask, BadRequestError, Lengths
 from lbopt.serving.mock.setting import MockSetting
 

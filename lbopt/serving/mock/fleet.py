@@ -20,8 +20,7 @@ from lbopt.files import read_text
 from lbopt.serving.mock.driver import Driver
 from lbopt.serving.mock.endpoint import Endpoint
 from lbopt.serving.mock.engines import DecodeEndpoint, PrefillEndpoint, Rank
-from lbopt.serving.mock.group import BarrierGroup, Step
-from lbopt.serving.mock.prefiller import Prefiller
+from lbopt.serving.mock.group import BarrierGroup, Prefiller, Step
 from lbopt.serving.mock.protocol import make_lengths
 from lbopt.serving.mock.setting import ON_STREAMS, Fault, MockSetting, make_faults
 

@@ -1,4 +1,17 @@
-"""What the router reads of a client's request: model, whether it streams, how long its prompt is. Never more.
+"""What clients ask and what they are told: bodies read within bounds, and refusals.
+
+JSON from outside: how deep and how wide it is, seen without building any of it, and the little that is read.
+
+A few MiB of brackets become millions of objects wherever they are built, here or in an engine, which answers nothing
+meanwhile. Brackets are counted where they stand outside of texts, block by block, so that no step holds the interpreter
+for long.
+
+Of an answer that does not stream its usage is read, and what a prefiller hands over. The rest may be anything, and is
+not built.
+
+Answers of the router's own, in the form in which OpenAI's API tells of errors.
+
+What the router reads of a client's request: model, whether it streams, how long its prompt is. Never more.
 
 What is not asked for is stepped over and never built, so that 15 MiB of brackets take some milliseconds. The body goes
 to the engine as the bytes that came. Where a field has to be added (`stream_options`, `kv_transfer_params`), its text
@@ -16,17 +29,165 @@ at most, so that an engine that counts nonsense does bounded harm, which is forg
 from __future__ import annotations
 
 import json
+import math
 from codecs import BOM_UTF8
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+import numpy as np
+from aiohttp import web
 from msgspec import UNSET, Raw, UnsetType
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
-from lbopt.serving.record.prefixes import Prefix
-from lbopt.serving.router.shape import refuse_shape
+from lbopt.serving.record.writer import Prefix
+
+#: Arrays and objects within each other; arrays, objects and fields in all. What is beyond them is no request.
+DEEPEST = 128
+WIDEST = 2**17
+
+_BLOCK = 2**16
+#: Bytes of a text that is built without a look at its shape.
+_SMALL = 2**16
+_STEPS = np.zeros(256, dtype=np.int8)
+_STEPS[list(b"[{")] = 1
+_STEPS[list(b"]}")] = -1
+_COUNTED = np.zeros(256, dtype=bool)
+_COUNTED[list(b"[{:")] = True
+
+
+def refuse_shape(text: bytes) -> None:
+    """Raise where a JSON text is too deep or too wide.
+
+    Raises
+    ------
+    InputError
+        With the limit.
+    """
+    if sum(map(text.count, (b"[", b"{", b":"))) <= DEEPEST:
+        return  # not even if each stood in the one before
+    depth = width = begin = 0
+    in_text = False
+    while begin < len(text):
+        part = text[begin : begin + _BLOCK]
+        begin += len(part)
+        if (len(part) - len(part.rstrip(b"\\"))) % 2:  # what it escapes is in the next block
+            part, begin = part[:-1], begin + 1
+        if b"\\" in part:
+            part = part.replace(b"\\\\", b"").replace(b'\\"', b"")
+        signs = np.frombuffer(part, dtype=np.uint8)
+        is_outside = (np.cumsum(signs == ord('"'), dtype=np.int32) + in_text) % 2 == 0
+        depths = depth + np.cumsum(np.where(is_outside, _STEPS[signs], 0), dtype=np.int32)
+        if not len(signs):
+            continue
+        width += int(np.count_nonzero(_COUNTED[signs] & is_outside))
+        if depths.max() > DEEPEST:
+            raise InputError(f"the body is nested deeper than {DEEPEST}; expected arrays and objects in few levels")
+        if width > WIDEST:
+            raise InputError(f"the body has more than {WIDEST:,} arrays, objects and fields")
+        depth, in_text = int(depths[-1]), not is_outside[-1]
+
+
+def parsed(text: bytes) -> Any:
+    """Return what a JSON text of an engine says.
+
+    Raises
+    ------
+    ValueError
+        Where it is none, too deep or too wide.
+    RecursionError
+        Where a short one is too deep.
+    """
+    if len(text) > _SMALL:
+        refuse_shape(text)
+    return json.loads(text)
+
+
+#: Bytes of an answer that are looked through.
+_LARGEST = 2**24
+
+
+class _Answer(msgspec.Struct, gc=False):
+    usage: Raw | UnsetType = UNSET
+    kv_transfer_params: Raw | UnsetType = UNSET
+
+
+_read = msgspec.json.Decoder(_Answer).decode
+
+
+def read_answer(data: bytes) -> dict[str, Any]:
+    """Return the fields `usage` and `kv_transfer_params` of an answer, where it has them.
+
+    Raises
+    ------
+    ValueError
+        Where it is no JSON object, or too large.
+    """
+    if len(data) > _LARGEST:
+        raise ValueError(f"more than {_LARGEST} bytes")
+    try:
+        answer = _read(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    fields = {"usage": answer.usage, "kv_transfer_params": answer.kv_transfer_params}
+    return {name: parsed(bytes(raw)) for name, raw in fields.items() if isinstance(raw, Raw)}
+
+
+#: `type` of an error that the client made.
+INVALID = "invalid_request_error"
+
+
+def refuse(
+    status: int, message: str, kind: str = INVALID, *, code: str | None = None, retry_after: float | None = None
+) -> web.Response:
+    """Return an error.
+
+    Parameters
+    ----------
+    kind
+        `type` of the error.
+    code
+        `code` of the error.
+    retry_after
+        Seconds after which another try may succeed.
+    """
+    body = {"error": {"message": message, "type": kind, "param": None, "code": code}}
+    headers = {} if retry_after is None else {"Retry-After": str(max(1, math.ceil(retry_after)))}
+    return web.Response(status=status, text=json.dumps(body), content_type="application/json", headers=headers)
+
+
+def as_json(data: object, status: int = 200) -> web.Response:
+    """Return plain data as JSON."""
+    return web.Response(status=status, text=json.dumps(data), content_type="application/json")
+
+
+class Refusal(Exception):
+    """A request that is not taken, with the answer to its client.
+
+    Parameters
+    ----------
+    why
+        By which it is counted; "" = it is not.
+    status, message, kind, more
+        Of the answer, see `refuse`.
+    """
+
+    def __init__(self, why: str, status: int, message: str, kind: str = INVALID, **more: Any) -> None:
+        super().__init__(why)
+        self.answer = refuse(status, message, kind, **more)
+        self.why = why
+
+
+def over_budget() -> Refusal:
+    """Return the refusal of a request whose bytes have no room."""
+    return Refusal("held_bytes", 503, "requests and answers hold held_bytes already", "overloaded", retry_after=2)
+
+
+def slow_body(why: str = "") -> Refusal:
+    """Return the refusal of a request whose body does not come."""
+    return Refusal(why, 408, "the body took longer than body_seconds to arrive", "timeout")
+
 
 #: Bytes of a list whose texts are counted one by one; of a larger one its bytes in JSON stand for those of its texts.
 _SHORT = 2**16

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from lbopt.serving.router.answers import refuse
-from lbopt.serving.router.ask import read_fields
+from lbopt.serving.router.ask import read_fields, refuse
 from lbopt.serving.router.endpoint import delay
 from lbopt.serving.router.forward import Attempt, ClientGone, Result, end_with_error
 from lbopt.serving.router.job import SAID, Job, Stop

@@ -19,7 +19,7 @@ from aiohttp import web
 
 from lbopt.serving.http_wire import is_crumbled
 from lbopt.serving.process import repeat
-from lbopt.serving.router.answers import refuse
+from lbopt.serving.router.ask import refuse
 
 _MOST_SHOWN = 200
 #: Connections at most where the operator does not say how many, for the sake of memory.

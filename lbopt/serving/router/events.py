@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from lbopt.serving.router.shape import parsed
+from lbopt.serving.router.ask import parsed
 from lbopt.serving.scrape import EVENT_END, data_of, usage_of
 
 #: Bytes of an empty line that may have come before its last one.

@@ -18,13 +18,11 @@ from aiohttp import web
 
 from lbopt.serving.http_client import request_head
 from lbopt.serving.http_wire import Head, Wire
-from lbopt.serving.router.answers import refuse
-from lbopt.serving.router.ask import with_field
+from lbopt.serving.router.ask import read_answer, refuse, with_field
 from lbopt.serving.router.clients import OverBudgetError
 from lbopt.serving.router.endpoint import Endpoint, asked_rest
 from lbopt.serving.router.events import EventCounter, error_event
 from lbopt.serving.router.job import Job
-from lbopt.serving.router.shape import read_answer
 from lbopt.serving.router.signatures import HEADER, KEY_HEADER
 from lbopt.serving.scrape import usage_of
 

@@ -22,13 +22,12 @@ import msgspec
 from aiohttp import web
 
 from lbopt.serving.http_client import request_head
-from lbopt.serving.router.answers import refuse
+from lbopt.serving.router.ask import read_answer, refuse
 from lbopt.serving.router.clients import OverBudgetError
 from lbopt.serving.router.endpoint import Endpoint, delay
 from lbopt.serving.router.fleet_file import WorkerAddress
 from lbopt.serving.router.forward import OF_REQUEST, headers_for_client
 from lbopt.serving.router.job import Job, Stop
-from lbopt.serving.router.shape import read_answer
 from lbopt.serving.scrape import usage_of
 from lbopt.serving.state import Prefiller
 from lbopt.spec import unknown

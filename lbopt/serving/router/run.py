@@ -19,7 +19,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from lbopt.exceptions import InputError
-from lbopt.serving.router import handlers, operators
+from lbopt.serving.router import operators
 from lbopt.serving.router.clients import ClientConnection, Connections, most_connections
 from lbopt.serving.router.service import Router
 
@@ -31,14 +31,14 @@ HEAD_SECONDS = 15.0
 
 def application(router: Router) -> web.Application:
     """Return the web application of a router."""
-    app = web.Application(middlewares=[handlers.sentences], client_max_size=router.options.body_bytes)
-    app[handlers.ROUTER] = router
-    app[handlers.READING] = asyncio.Lock()
+    app = web.Application(middlewares=[operators.sentences], client_max_size=router.options.body_bytes)
+    app[operators.ROUTER] = router
+    app[operators.READING] = asyncio.Lock()
     app.add_routes(
         [
-            web.post("/v1/completions", handlers.completions),
-            web.post("/v1/chat/completions", handlers.completions),
-            web.get("/v1/models", handlers.models),
+            web.post("/v1/completions", operators.completions),
+            web.post("/v1/chat/completions", operators.completions),
+            web.get("/v1/models", operators.models),
             web.get("/health", operators.health),
             web.get("/ready", operators.ready),
             web.get("/metrics", operators.metrics),

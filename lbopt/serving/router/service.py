@@ -16,20 +16,17 @@ from aiohttp import web
 from lbopt import __version__
 from lbopt.model import Trace
 from lbopt.serving.http_client import Wires
-from lbopt.serving.record.prefixes import hasher_of
-from lbopt.serving.record.writer import DecisionRecord
-from lbopt.serving.router.answers import Refusal, over_budget
-from lbopt.serving.router.ask import Ask, PromptEstimate
+from lbopt.serving.record.writer import DecisionRecord, hasher_of
+from lbopt.serving.router.ask import Ask, PromptEstimate, Refusal, over_budget
 from lbopt.serving.router.carry import continued
 from lbopt.serving.router.clients import Budget
-from lbopt.serving.router.dispatcher import Dispatcher
+from lbopt.serving.router.dispatcher import Dispatcher, StepEnds, fallback_for, rule_for, warm
 from lbopt.serving.router.endpoint import KEPT, Endpoint, Poller
 from lbopt.serving.router.fleet_file import FleetPlan, WorkerAddress
 from lbopt.serving.router.job import ADVICE, Job, Stop, reap
 from lbopt.serving.router.metrics import RouterMetrics
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.prefill import PrefillHop
-from lbopt.serving.router.rules import StepEnds, fallback_for, rule_for, warm
 from lbopt.serving.router.shadow import Shadow
 from lbopt.serving.router.signatures import signatures_of
 from lbopt.serving.rule import LiveRule

@@ -15,9 +15,8 @@ from prometheus_client.core import Metric
 
 from lbopt.model import Trace
 from lbopt.serving.families import counter, gauge
-from lbopt.serving.router.dispatcher import Dispatcher
+from lbopt.serving.router.dispatcher import Dispatcher, rule_for, warm
 from lbopt.serving.router.metrics import Course
-from lbopt.serving.router.rules import rule_for, warm
 from lbopt.serving.rule import LiveRule
 from lbopt.serving.state import Ending, FleetState, Health, RequestTracker, Stage, WorkerMirror
 

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.serving.record.prefixes import PrefixHasher
+from lbopt.serving.record.writer import PrefixHasher
 
 if TYPE_CHECKING:  # who has no routing table does without `lbopt.locality`
     from lbopt.serving.locality import LocalityRule

@@ -1,9 +1,8 @@
 """What a live router knows of its fleet: pure and synchronous, times are arguments, nothing is sent or read."""
 
-from lbopt.serving.state.engines import Engine, Health, Prefiller, WorkerMirror
+from lbopt.serving.state.engines import Ending, Engine, Health, Prefiller, RequestTracker, Stage, WorkerMirror
 from lbopt.serving.state.fleet import FleetState
 from lbopt.serving.state.group import BarrierGroup, Dispatch, Pool, Sight
-from lbopt.serving.state.request import Ending, RequestTracker, Stage
 
 __all__ = [
     "BarrierGroup",

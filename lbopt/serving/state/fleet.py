@@ -21,9 +21,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lbopt.serving.state.engines import Engine, Health, Prefiller, WorkerMirror
+from lbopt.serving.state.engines import Ending, Engine, Health, Prefiller, RequestTracker, Stage, WorkerMirror
 from lbopt.serving.state.group import BarrierGroup, Pool
-from lbopt.serving.state.request import Ending, RequestTracker, Stage
 
 Ended = Callable[[RequestTracker, WorkerMirror | None], None]
 

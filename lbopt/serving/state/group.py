@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from lbopt.kernels.routing.codes import BLOCK
 from lbopt.policies.observation import ActiveRequests, Memory, Observation
 from lbopt.predictors import Forecast
-from lbopt.serving.state.engines import Health, WorkerMirror
-from lbopt.serving.state.request import RequestTracker, Stage
+from lbopt.serving.state.engines import Health, RequestTracker, Stage, WorkerMirror
 
 
 class Pool:

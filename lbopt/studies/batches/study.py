@@ -15,8 +15,16 @@ from lbopt.exceptions import InputError, LbOptError
 from lbopt.files import repeated
 from lbopt.model import Trace
 from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, make_allocation
-from lbopt.prefill.exact import Fill, Placement, PrefillBatch, allocation_gaps
-from lbopt.prefill.exact.gap import RULES, AllocationGap, Dispatch, dispatches
+from lbopt.prefill.exact import (
+    RULES,
+    AllocationGap,
+    Dispatch,
+    Fill,
+    Placement,
+    PrefillBatch,
+    allocation_gaps,
+    dispatches,
+)
 from lbopt.solvers import check_solver
 from lbopt.solvers.registry import require
 from lbopt.solvers.warm_up import warm

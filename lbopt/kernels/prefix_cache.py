@@ -1,12 +1,47 @@
-"""A cache of blocks that forgets the least recently used ones.
+"""Caches of prefixes: which blocks of prompts a worker still holds from requests that ran there.
+
+The caches of all workers: `PrefixCache`. Its arrays are empty where nobody caches.
+
+Blocks are numbered from 0; a block's number stands for its tokens and all before it. What a worker holds is a chain in
+the order of last use.
+
+A cache of blocks that forgets the least recently used ones.
 
 A request finds the longest head of its blocks that the worker holds. When it starts, all its blocks are used, the
 first of them last, so that of a prefix the end is forgotten before the beginning.
 Definition: the manual, page *detail*, "Prefix caches".
 """
 
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.prefix_cache.state import ABSENT, NONE, PrefixCache
+
+Links = NDArray[np.int32]
+
+# links of a block that is at an end of the chain, or not held
+NONE = -1
+ABSENT = -2
+
+
+@by_reference
+class PrefixCache(NamedTuple):
+    """Caches of G workers, of M different blocks."""
+
+    first: Ints  # int64 (N + 1,), where the blocks of a request begin in `blocks`
+    blocks: Ints  # int64 (K,), full blocks of the prompts, in order
+    newer: Links  # int32 (G, M), the block used next after this one; NONE or ABSENT
+    older: Links  # int32 (G, M)
+    newest: Ints  # int64 (G,)
+    oldest: Ints  # int64 (G,)
+    held: Ints  # int64 (G,), blocks
+    to_compute: Ints  # int64 (G,), scratch: tokens that come before a request's first token, if it goes there
 
 
 @kernel

@@ -1,1 +1,0 @@
-"""Caches of prefixes: which blocks of prompts a worker still holds from requests that ran there."""
