@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -51,16 +51,10 @@ class CalibratedStepTime:
     ----------
     device, model
         Names or paths of cards.
-    devices_per_worker
-        Devices of one worker.
-    expert_parallel
-        Whether experts are spread over all workers.
-    kv_bytes, weight_bytes
-        Bytes of a cached value and of a parameter; None = those of the model's card.
-    query_tokens
-        Tokens of a request that a step computes.
+    deployment
+        How the one stands on the other; what it says of messages counts nothing here.
     overlap
-        Whether messages between experts overlap with computation.
+        Whether messages between experts overlap with computation; how much that hides was learnt.
     balancedness
         Mean over maximum of the tokens that devices get for their experts; None = what measured clusters have.
     prompt_share
@@ -69,24 +63,14 @@ class CalibratedStepTime:
 
     device: str = "h800"
     model: str = "deepseek-v3"
-    devices_per_worker: int = 1
-    expert_parallel: bool = True
-    kv_bytes: float | None = None
-    weight_bytes: float | None = None
-    query_tokens: int = 1
+    deployment: Deployment = field(default_factory=Deployment)
     overlap: bool = False
     balancedness: float | None = None
     prompt_share: float = 0.0
 
     def __post_init__(self) -> None:
-        Deployment(
-            self.devices_per_worker,
-            self.expert_parallel,
-            self.kv_bytes,
-            self.weight_bytes,
-            self.query_tokens,
-            balancedness=1.0 if self.balancedness is None else self.balancedness,
-        )  # refuses what no deployment is
+        if self.balancedness is not None:
+            replace(self.deployment, balancedness=self.balancedness)  # refuses what no deployment has
         if not 0 <= self.prompt_share < math.inf:
             raise InputError(f"prompt_share is {self.prompt_share}; expected a finite number of zero or more")
         self.form(1, 1)  # asks the cards for every constant that the law needs
@@ -94,15 +78,18 @@ class CalibratedStepTime:
     @property
     def name(self) -> str:
         """As users name it."""
-        experts = "parallel" if self.expert_parallel else "local"
-        parts = [f"device={self.device}", f"model={self.model}", f"tp={self.devices_per_worker}", f"experts={experts}"]
-        for option in ("kv_bytes", "weight_bytes", "balancedness"):
-            value = getattr(self, option)
-            parts += [] if value is None else [f"{option}={number_text(value)}"]
-        parts += [] if self.query_tokens == 1 else [f"query_tokens={self.query_tokens}"]
+        queries, put = self.query_tokens, self.deployment
+        parts = put.words(self.device, self.model)
+        parts += [] if self.balancedness is None else [f"balancedness={number_text(self.balancedness)}"]
+        parts += [] if queries == 1 else [f"query_tokens={queries}"]
         parts += ["overlap=yes"] if self.overlap else []
         parts += [f"prompt_share={number_text(self.prompt_share)}"] if self.prompt_share else []
         return "calibrated:" + ",".join(parts)
+
+    @property
+    def query_tokens(self) -> int:
+        """Tokens of a request that a step computes."""
+        return self.deployment.query_tokens
 
     def form(self, num_workers: int, slots_per_worker: int) -> BarrierForm:
         """Return the barrier form for G workers of B slots."""
@@ -116,7 +103,9 @@ class CalibratedStepTime:
 
         parameters, effects = self.parameters()
         named = {parameter.name: float(value) for parameter, value in zip(PARAMETERS, parameters, strict=True)}
-        options = {f.name: getattr(self, f.name) for f in fields(self)}
+        put, own = self.deployment, {f.name: getattr(self, f.name) for f in fields(self) if f.name != "deployment"}
+        placed = ("devices_per_worker", "expert_parallel", "kv_bytes", "weight_bytes", "query_tokens")
+        options = {"device": self.device, "model": self.model} | {name: getattr(put, name) for name in placed} | own
         return {"kind": "calibrated", **options, "parameters": named, "effects": [float(value) for value in effects]}
 
     def parameters(self) -> tuple[Values, Values]:
@@ -132,13 +121,14 @@ class CalibratedStepTime:
 
     def step(self, num_workers: int, running: float, context_tokens: float) -> DecodeStep:
         """Return a step of G workers that each run so many requests of so many tokens."""
-        formats = Formats.of(model_card(self.model), self.kv_bytes, self.weight_bytes)
+        put = self.deployment
+        formats = Formats.of(model_card(self.model), put.kv_bytes, put.weight_bytes)
         return DecodeStep(
             device=self.device,
             model=self.model,
-            devices=self.devices_per_worker * num_workers,
-            tp=self.devices_per_worker,
-            expert_parallel=self.expert_parallel,
+            devices=put.devices_per_worker * num_workers,
+            tp=put.devices_per_worker,
+            expert_parallel=put.expert_parallel,
             expert_bytes=formats.expert_bytes,
             common_bytes=formats.common_bytes,
             kv_bytes=formats.kv_bytes,
@@ -170,7 +160,7 @@ def _form(law: CalibratedStepTime, cards: str, num_workers: int, slots_per_worke
             parameters, StepFeatures(**{name: v if name in shown else np.zeros_like(v) for name, v in columns.items()})
         ).of_run(effects)
 
-    together = law.expert_parallel and bool(model.moe_layers)
+    together = law.deployment.expert_parallel and bool(model.moe_layers)
     common = (*_EXCHANGE, *(_EXPERTS if together else ()))
     alone = [f.name for f in fields(StepFeatures) if f.name not in (*common, *_ATTENTION, *_FIXED, *_MARKS)]
     own = features(range(1, slots_per_worker + 1))

@@ -292,11 +292,7 @@ class RooflineStepTime:
     def name(self) -> str:
         """As users name it."""
         put = self.deployment
-        device, model = self.cards or (self.device.name, self.model.name)
-        experts = "parallel" if put.expert_parallel else "local"
-        parts = [f"device={device}", f"model={model}", f"tp={put.devices_per_worker}", f"experts={experts}"]
-        for option, value in (("kv_bytes", put.kv_bytes), ("weight_bytes", put.weight_bytes)):
-            parts += [] if value is None else [f"{option}={number_text(value)}"]
+        parts = put.words(*(self.cards or (self.device.name, self.model.name)))
         parts += [] if put.query_tokens == 1 else [f"query_tokens={put.query_tokens}"]
         parts += [f"{option}={number_text(value)}" for option, value in _of_messages(put).items()]
         parts += [f"{name}={number_text(value)}" for name, value in self.replaced.items()]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.cards.model import ModelCard
-from lbopt.hardware.step_time.barrier_form import expected_active
+from lbopt.hardware.step_time.barrier_form import expected_active, number_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,13 @@ class Deployment:
                 f"balancedness is {self.balancedness}; expected more than 0 and at most 1: the mean over the maximum "
                 "of the devices' tokens"
             )
+
+    def words(self, device: str, model: str) -> list[str]:
+        """Return how users name this deployment of a model on a device, as far as all laws of cards do alike."""
+        experts = "parallel" if self.expert_parallel else "local"
+        sizes = {"kv_bytes": self.kv_bytes, "weight_bytes": self.weight_bytes}
+        given = [f"{option}={number_text(value)}" for option, value in sizes.items() if value is not None]
+        return [f"device={device}", f"model={model}", f"tp={self.devices_per_worker}", f"experts={experts}", *given]
 
     def hot(self, num_workers: int, together: bool) -> float:
         """Return the factor by which experts take longer on the busiest device than on the mean one."""

@@ -8,13 +8,14 @@ The table of step-time laws, and the text form `name:option=value,option=value` 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.hardware.cards.catalogue import device_card, model_card
+from lbopt.hardware.cards.catalogue import CONSTANTS, device_card, model_card
 from lbopt.hardware.step_time.barrier_form import AffineStepTime, BarrierForm, ExpertStepTime, MeanTermStepTime
 from lbopt.hardware.step_time.calibrated_law import CalibratedStepTime
 from lbopt.hardware.step_time.roofline import Breakdown, RooflineStepTime
@@ -78,27 +79,9 @@ def mean_term(per_token: float = 1e-7, per_mean_token: float = 5e-8, fixed: floa
     return MeanTermStepTime(per_token, per_mean_token, fixed)
 
 
-def roofline(
-    device: str = "h800",
-    model: str = "deepseek-v3",
-    tp: int = 1,
-    experts: str = "parallel",
-    kv_bytes: float | None = None,
-    weight_bytes: float | None = None,
-    query_tokens: int = 1,
-    overlap: float = 0.0,
-    balancedness: float = 1.0,
-    memory_bandwidth: float | None = None,
-    memory_efficiency: float | None = None,
-    flops_16bit: float | None = None,
-    flops_8bit: float | None = None,
-    compute_efficiency: float | None = None,
-    link_bandwidth: float | None = None,
-    collective_latency: float | None = None,
-    attention_call: float | None = None,
-    step_overhead: float | None = None,
-) -> StepTime:
-    """Build the roofline law of two cards; constants that are given take the place of the cards'.
+@dataclass(frozen=True, slots=True)
+class _OnCards:
+    """Options of every law of a model on a device.
 
     Parameters
     ----------
@@ -112,84 +95,75 @@ def roofline(
         Bytes of a KV entry and of a weight; None takes those of the card.
     query_tokens
         Tokens of a request that a step computes.
+    """
+
+    device: str = "h800"
+    model: str = "deepseek-v3"
+    tp: int = 1
+    experts: str = "parallel"
+    kv_bytes: float | None = None
+    weight_bytes: float | None = None
+    query_tokens: int = 1
+
+    def deployment(self, law: str) -> Deployment:
+        """Return how the model stands on the devices; `law` is said in errors."""
+        if self.experts not in ("parallel", "local"):
+            raise InputError(
+                f"step time '{law}': experts is '{self.experts}'; expected parallel (spread over all workers) or local "
+                "(each worker holds all)"
+            )
+        sizes = (self.kv_bytes, self.weight_bytes)
+        return Deployment(self.tp, self.experts == "parallel", *sizes, self.query_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class _Roofline(_OnCards):
+    """Options of the roofline law; constants that are given take the place of the cards'.
+
+    Parameters
+    ----------
     overlap
         Share of dispatch and combine that is hidden behind computation.
     balancedness
         Mean over maximum of the tokens that devices get for their experts.
-    memory_bandwidth, link_bandwidth
-        bytes/s; None takes that of the card, here and below.
-    memory_efficiency, compute_efficiency
-        Share of the peak that is reached.
-    flops_16bit, flops_8bit
-        Operations a second.
+    memory_bandwidth, memory_efficiency, flops_16bit, flops_8bit, compute_efficiency, link_bandwidth
+        In the units of the cards; None takes that of the card, here and below.
     collective_latency, attention_call, step_overhead
         Seconds.
     """
-    _refuse_experts("roofline", experts)
-    given = {
-        "memory_bandwidth": memory_bandwidth,
-        "memory_efficiency": memory_efficiency,
-        "flops_16bit": flops_16bit,
-        "flops_8bit": flops_8bit,
-        "compute_efficiency": compute_efficiency,
-        "link_bandwidth": link_bandwidth,
-        "collective_latency": collective_latency,
-        "attention_call": attention_call,
-        "step_overhead": step_overhead,
-    }
-    deployment = Deployment(
-        tp, experts == "parallel", kv_bytes, weight_bytes, query_tokens, overlap=overlap, balancedness=balancedness
-    )
-    replaced = {name: value for name, value in given.items() if value is not None}
-    return RooflineStepTime(model_card(model), device_card(device), deployment, replaced, (device, model))
+
+    overlap: float = 0.0
+    balancedness: float = 1.0
+    memory_bandwidth: float | None = None
+    memory_efficiency: float | None = None
+    flops_16bit: float | None = None
+    flops_8bit: float | None = None
+    compute_efficiency: float | None = None
+    link_bandwidth: float | None = None
+    collective_latency: float | None = None
+    attention_call: float | None = None
+    step_overhead: float | None = None
+
+    def law(self) -> StepTime:
+        """Build it."""
+        put = replace(self.deployment("roofline"), overlap=self.overlap, balancedness=self.balancedness)
+        constants = [one.name for one in fields(self) if one.name in CONSTANTS]
+        given = {name: value for name in constants if (value := getattr(self, name)) is not None}
+        return RooflineStepTime(model_card(self.model), device_card(self.device), put, given, (self.device, self.model))
 
 
-def calibrated(
-    device: str = "h800",
-    model: str = "deepseek-v3",
-    tp: int = 1,
-    experts: str = "parallel",
-    kv_bytes: float | None = None,
-    weight_bytes: float | None = None,
-    query_tokens: int = 1,
-    overlap: bool = False,
-    balancedness: float | None = None,
-    prompt_share: float = 0.0,
-) -> StepTime:
-    """Build the calibrated law of `lbopt cost` at its nominal values.
+@dataclass(frozen=True, slots=True)
+class _Calibrated(_OnCards):
+    """Options of the calibrated law of `lbopt cost`, at its nominal values; further ones are `CalibratedStepTime`'s."""
 
-    Parameters
-    ----------
-    device, model, tp, experts, kv_bytes, weight_bytes, query_tokens
-        As in `roofline`.
-    overlap
-        Whether messages between experts overlap with computation; how much that hides was learnt.
-    balancedness
-        Mean over maximum of the tokens that devices get for their experts; None takes what measured clusters have.
-    prompt_share
-        Prompt tokens that the same devices compute for every output token.
-    """
-    _refuse_experts("calibrated", experts)
-    return CalibratedStepTime(
-        device=device,
-        model=model,
-        devices_per_worker=tp,
-        expert_parallel=experts == "parallel",
-        kv_bytes=kv_bytes,
-        weight_bytes=weight_bytes,
-        query_tokens=query_tokens,
-        overlap=overlap,
-        balancedness=balancedness,
-        prompt_share=prompt_share,
-    )
+    overlap: bool = False
+    balancedness: float | None = None
+    prompt_share: float = 0.0
 
-
-def _refuse_experts(law: str, experts: str) -> None:
-    if experts not in ("parallel", "local"):
-        raise InputError(
-            f"step time '{law}': experts is '{experts}'; expected parallel (spread over all workers) or local "
-            "(each worker holds all)"
-        )
+    def law(self) -> StepTime:
+        """Build it."""
+        own = (self.overlap, self.balancedness, self.prompt_share)
+        return CalibratedStepTime(self.device, self.model, self.deployment("calibrated"), *own)
 
 
 _ELDR = ExpertStepTime.of_eldr()
@@ -221,11 +195,12 @@ def by_experts(
     return ExpertStepTime(other, per_request, per_token, layer, per_expert, layers, experts, chosen)
 
 
-STEP_TIMES: dict[str, Callable[..., StepTime]] = {
+#: By name, what makes a law, or the record of its options.
+STEP_TIMES: dict[str, Callable[..., StepTime] | type[_Roofline | _Calibrated]] = {
     "affine": affine,
     "mean-term": mean_term,
-    "roofline": roofline,
-    "calibrated": calibrated,
+    "roofline": _Roofline,
+    "calibrated": _Calibrated,
     "experts": by_experts,
 }
 
@@ -236,4 +211,5 @@ def make_step_time(spec: str) -> StepTime:
     if name not in STEP_TIMES:
         raise unknown("step time", name, STEP_TIMES)
     factory = STEP_TIMES[name]
-    return factory(**options_of("step time", name, rest, factory))
+    made = factory(**options_of("step time", name, rest, factory))
+    return made.law() if isinstance(made, _Roofline | _Calibrated) else made
