@@ -139,6 +139,9 @@ class Command(TyperCommand):
                     spelled[no or f"--no-{yes[2:]}"] = one, "no"
         words = iter(args)
         for word in words:
+            if word == "--":
+                yield from (word, *words)
+                return
             name, equals, value = word.partition("=")
             found, flag_value = spelled.get(name, (None, None))
             if found is not None and flag_value is None and not equals:

@@ -43,7 +43,7 @@ class Option:
     key
         Name of the parameter, where it is not the field's; it is the spelling, too, where `names` is empty.
     first
-        Whether the short help of a command with many options shows it.
+        Whether it is an option of its own, as a spelling of one letter is; all others are settings: `--set NAME=VALUE`.
     argument
         Whether it is given without a spelling, by its place.
     shown

@@ -43,10 +43,20 @@ def run_twice(name: str) -> dict[str, Any]:
     return first
 
 
+def kept_options() -> dict[str, Any]:
+    """The options of every verb, and those that were once: each goes on being understood."""
+    now, before = command_line.all_options(), json.loads((HERE / "data" / "options.json").read_text(encoding="utf-8"))
+    named = {verb: {name for row in rows for name in row["names"]} for verb, rows in now.items()}
+    gone = {
+        verb: [row for row in rows if not named.get(verb, set()) & set(row["names"])] for verb, rows in before.items()
+    }
+    return {verb: [*now.get(verb, ()), *gone.get(verb, ())] for verb in {**before, **now}}
+
+
 def main(chosen: list[str]) -> None:
     """Write all files, or only the named parts: options, exit-codes, answers, search-states, or names of runs."""
     if not chosen or "options" in chosen:
-        write("options", command_line.all_options())
+        write("options", kept_options())
     with tempfile.TemporaryDirectory() as folder:
         if not chosen or "exit-codes" in chosen:
             write("exit_codes", command_line.exit_codes(Path(folder)))
