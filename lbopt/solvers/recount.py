@@ -96,6 +96,11 @@ class Numbers:
         """Whether worker g could take request i if it took nothing else."""
         return self.slots[g] > 0 and self.allows(i, g) and all(taken[i] <= free[g] for free, taken in self.pools)
 
+    def choices(self) -> list[dict[int, list[int]]]:
+        """Return of each request {worker: what it adds there}, over the workers that may take it."""
+        workers, requests = range(len(self.slots)), range(len(self.work))
+        return [{g: self.adds(i, g) for g in workers if self.may(i, g)} for i in requests]
+
     def kinds(self, *, rooms: bool) -> list[list[int]]:
         """Return workers that add the same for the same requests; with `rooms` they have as much free, too."""
         tables = [self.given[name] for name in ("allowed", "credit") if name in self.given]

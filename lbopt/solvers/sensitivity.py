@@ -24,9 +24,9 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.certificates.choice import TooLongError
+from lbopt.solvers.certificates.choice import TooLongError, rough
 from lbopt.solvers.certificates.conditioned import ConditionedGoal, CountedFleet
-from lbopt.solvers.certificates.priced_body import Node, Prices, Record, Refuted
+from lbopt.solvers.certificates.format import Node, Prices, Record, Refuted
 from lbopt.solvers.certificates.tree import Case, walk
 from lbopt.solvers.recount import Numbers
 from lbopt.solvers.result import Result
@@ -203,27 +203,21 @@ def _gain_within(goal: ConditionedGoal, node: Node, a: int, b: int, objective: i
     return most - enough
 
 
-def _rough(goal: ConditionedGoal, case: Case, g: int, prices: Prices) -> int | None:
-    """Return what no profit of a worker exceeds, by the relaxation; None where it has no pattern."""
-    choices = goal.choices(case, g, prices)
-    return choices[0].rough if choices else None
-
-
 def _total(goal: ConditionedGoal, case: Case, prices: Prices, enough: int) -> int | None:
     """Return the bound on scale * value at some prices, exact where that is quick; None where nothing fits."""
     try:
         return goal.value(case, prices, enough)
     except TooLongError:
-        rough = [_rough(goal, case, g, prices) for g in case.workers]
-        return goal.fixed(case, prices) + sum(value for value in rough if value is not None)
+        least = [rough(goal.tasks(case, g, prices)) for g in case.workers]
+        return goal.fixed(case, prices) + sum(value for value in least if value is not None)
 
 
 def _blank_prices(goal: ConditionedGoal, case: Case, prices: Prices, blank: int) -> list[int]:
     """Return prices of the blank at which fewer and fewer workers want one."""
     gains = []
     for g in case.workers:
-        with_blanks = _rough(goal, case, g, prices)
-        without = _rough(goal, case.banning(g, blank), g, prices)
+        with_blanks = rough(goal.tasks(case, g, prices))
+        without = rough(goal.tasks(case.banning(g, blank), g, prices))
         if with_blanks is not None and without is not None and with_blanks > without:
             gains.append(with_blanks - without)
     return [prices.get(blank, 0) + gain for gain in sorted(gains)[-2:]]

@@ -2,9 +2,8 @@
 
 from lbopt.solvers.certificates.choice import TooLongError
 from lbopt.solvers.certificates.few_workers import refuted
-from lbopt.solvers.certificates.format import Certificate
+from lbopt.solvers.certificates.format import Certificate, ContradictedError, priced_envelopes
 from lbopt.solvers.certificates.kinds import KINDS, check, proved_bounds
-from lbopt.solvers.certificates.priced_body import ContradictedError, priced_envelopes
 
 __all__ = [
     "KINDS",

@@ -1,19 +1,23 @@
 """The most profit of a choice of q requests within several limits, in Python's integers, and all that has enough of it.
 
 A choice is bounded first by what a linear relaxation with a multiplier for each limit says, which is cheap and mostly
-enough; a depth-first search along the profits that the multipliers leave settles it exactly.
+enough; a depth-first search along the profits that the multipliers leave settles it exactly. Of several workers each is
+bounded first; where the sum does not suffice they are settled, one after the other, until it does.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
 
 from lbopt.exceptions import CertificateError
 from lbopt.solvers.allowance import spend
+
+#: Steps that the exact search of all choices of one evaluation may take: some seconds.
+_STEPS = 4_000_000
 
 
 class TooLongError(CertificateError):
@@ -27,6 +31,54 @@ class Way(NamedTuple):
     takes: tuple[int, ...]
     times: int
     kind: int
+
+
+class Task(NamedTuple):
+    """What is left to choose: a profit of its own, how many, limits, and the ways."""
+
+    own: int
+    q: int
+    limits: tuple[int, ...]
+    ways: list[Way]
+
+
+def rough(tasks: Sequence[Task]) -> int | None:
+    """Return what the profit of none of these tasks exceeds, by the relaxation; None where none is possible."""
+    return max((choice.rough for choice in (Choice(*task) for task in tasks) if choice.possible), default=None)
+
+
+def most(workers: Sequence[Sequence[Task]], fixed: int, limit: int) -> int | None:
+    """Return a bound on `fixed` and the profits of all workers, each with one of its tasks; None where one has none.
+
+    Parameters
+    ----------
+    limit
+        A bound that is below it need not be exact.
+
+    Raises
+    ------
+    TooLongError
+        Where the search for exact profits takes too long.
+    """
+    total, problems = fixed, []
+    for tasks in workers:
+        choices = [choice for choice in (Choice(*task) for task in tasks) if choice.possible]
+        if not choices:
+            return None
+        choices.sort(key=lambda one: -one.rough)
+        total += choices[0].rough
+        problems.append(choices)
+    steps = [_STEPS]
+    for choices in problems:
+        if total < limit:
+            return total
+        # Where no choice has more profit than this, the bound suffices whatever the best one is.
+        exact = choices[0].rough - (total - limit + 1)
+        for choice in choices:
+            found = choice.best(exact, steps) if choice.rough > exact else None
+            exact = exact if found is None else found
+        total -= choices[0].rough - exact
+    return total
 
 
 class Choice:

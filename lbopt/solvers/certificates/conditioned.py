@@ -18,11 +18,9 @@ is at least G a - (loads before) + v (all costs of waiting) - floor(D(b) / S). W
 number of at least 0, and v times what is reached is taken off again; else v is 1. The ranges have to cover all
 envelopes that a decision can have.
 
-Records of trees are in `priced_body.py`. At a leaf patterns contain what is placed on their worker, and no more of a
+Records of trees are in `format.py`. At a leaf patterns contain what is placed on their worker, and no more of a
 class that is banned there.
 
-Each worker is bounded first by what a linear relaxation says. Where the sum of these does not refute what has to be
-refuted, the workers are settled exactly, one after the other, until it does.
 """
 
 from __future__ import annotations
@@ -31,26 +29,26 @@ from collections.abc import Sequence
 from typing import Any
 
 from lbopt.exceptions import CertificateError
-from lbopt.solvers.allowance import spend
-from lbopt.solvers.certificates.choice import Choice, Way
-from lbopt.solvers.certificates.format import Certificate, fields, items, shown, whole
-from lbopt.solvers.certificates.priced_body import (
+from lbopt.solvers.certificates.choice import Task, Way, most
+from lbopt.solvers.certificates.format import (
+    Certificate,
     Node,
     Prices,
     Record,
     Refuted,
     Split,
     check_prices,
+    fields,
+    items,
     read_priced_body,
+    shown,
+    whole,
 )
 from lbopt.solvers.certificates.tree import Case, Place, check_goal, walk
 from lbopt.solvers.recount import Numbers, most_on
 
 #: Pauses of a worker up to which certificates are checked.
 _MOST_PAUSES = 12
-
-#: Steps that the exact search of all patterns of one evaluation may take: some seconds.
-_STEPS = 4_000_000
 
 
 def check_conditioned(p: Numbers, certificate: Certificate) -> dict[str, int]:
@@ -92,19 +90,20 @@ class CountedFleet:
     """Classes, workers and modes of a problem, counted from its plain lists."""
 
     def __init__(self, p: Numbers) -> None:
-        self.p, G, N = p, len(p.slots), len(p.work)
+        self.p, G, N, pools = p, len(p.slots), len(p.work), p.pools
+        costs = [p.price(i) for i in range(N)]
         groups: dict[tuple[Any, ...], list[int]] = {}
         for i in range(N):
-            row: list[Any] = [p.work[i][0], p.must[i], p.price(i), *(taken[i] for _, taken in p.pools)]
+            row: list[Any] = [p.work[i][0], p.must[i], costs[i], *(taken[i] for _, taken in pools)]
             row += [tuple(p.given[name][i]) for name in ("allowed", "credit") if name in p.given]
             groups.setdefault(tuple(row), []).append(i)
         self.members = list(groups.values())
         first = [one[0] for one in self.members]
-        self.fits = [[p.may(i, g) for g in range(G)] for i in first]
-        self.work = [[p.adds(i, g)[0] if self.fits[k][g] else 0 for g in range(G)] for k, i in enumerate(first)]
-        self.must, self.costs = [p.must[i] for i in first], [p.price(i) for i in first]
-        self.needs = [[taken[i] for i in first] for _, taken in p.pools]
-        self.slots = [most_on(p, g, [i for i in range(N) if p.may(i, g)]) for g in range(G)]
+        adds = p.choices()
+        self.work = [{g: row[0] for g, row in adds[i].items()} for i in first]
+        self.must, self.costs = [p.must[i] for i in first], [costs[i] for i in first]
+        self.rooms, self.needs = [free for free, _ in pools], [[taken[i] for i in first] for _, taken in pools]
+        self.slots = [most_on(p, g, [i for i in range(N) if g in adds[i]]) for g in range(G)]
         self.load = [p.pace(g) * row[0] for g, row in enumerate(p.base)]
         self.modes: list[list[tuple[int, int]]] = [[(0, 0)] for _ in range(G)]
         for g, tokens, price in p.pausing:
@@ -152,7 +151,7 @@ class ConditionedGoal:
         fleet, least, most = self.fleet, 0, 0
         for g, load in enumerate(fleet.load):
             least = max(least, load - max(cut for cut, _ in fleet.modes[g]))
-            sizes = [fleet.work[k][g] for k, one in enumerate(fleet.members) if fleet.fits[k][g] for _ in one]
+            sizes = [row[g] for row, one in zip(fleet.work, fleet.members, strict=True) if g in row for _ in one]
             most = max(most, load + sum(sorted(sizes, reverse=True)[: fleet.slots[g]]))
         return least, most
 
@@ -160,9 +159,9 @@ class ConditionedGoal:
         """Return what a request of each class that worker g may take is worth, and what it takes; the blank is last."""
         fleet = self.fleet
         offered = {}
-        for k in range(len(fleet.members)):
-            if fleet.fits[k][g]:
-                work, cost = fleet.work[k][g] if self.workers else 0, fleet.costs[k]
+        for k, row in enumerate(fleet.work):
+            if g in row:
+                work, cost = row[g] if self.workers else 0, fleet.costs[k]
                 worth = {"left_waiting": 1, "overdue": cost}.get(self.name, work + self.weight * cost)
                 offered[k] = worth, (work, *(need[k] for need in fleet.needs))
         return {**offered, len(fleet.members): (0, (0,) * (1 + len(fleet.needs)))}
@@ -171,18 +170,14 @@ class ConditionedGoal:
         """Return the case in which nothing is placed, within an envelope."""
         fleet = self.fleet
         places = {
-            g: Place(q, (envelope - fleet.load[g] if self.workers else 0, *(free[g] for free, _ in fleet.p.pools)))
+            g: Place(q, (envelope - fleet.load[g] if self.workers else 0, *(free[g] for free in fleet.rooms)))
             for g, q in enumerate(fleet.slots)
         }
         return Case((*map(len, fleet.members), self.blanks), places)
 
-    def value_needed(self, envelope: int) -> int:
-        """Return the most value that a decision of at least this envelope may have without being better."""
-        return self.workers * envelope + self.constant - self.bound
-
     def refute(self, first: int, last: int, node: Node) -> None:
         """Return if no better decision has an envelope in this range, by what the node says."""
-        enough = self.value_needed(first)
+        enough = self.workers * first + self.constant - self.bound  # a better decision has a value of more than this
 
         def below(case: Case, record: Record) -> Sequence[Case]:
             if not isinstance(record, Refuted):
@@ -195,7 +190,10 @@ class ConditionedGoal:
                 )
             return []
 
-        walk([Refuted(node.prices)] if node.tree is None else node.tree, below, self.root(last))
+        if node.tree is None:
+            below(self.root(last), Refuted(node.prices))
+        else:
+            walk(node.tree, below, self.root(last))
 
     def split(self, case: Case, record: Record) -> tuple[Case, Case]:
         """Return the two cases of a branch."""
@@ -217,34 +215,15 @@ class ConditionedGoal:
         enough
             A value; a bound that does not exceed it need not be exact.
         """
-        spend(100)
-        total = self.fixed(case, prices)
-        problems = []
-        for g in case.workers:
-            choices = self.choices(case, g, prices)
-            if not choices:
-                return None
-            total += choices[0].rough
-            problems.append(choices)
-        steps = [_STEPS]
-        for choices in problems:
-            if total // self.scale <= enough:
-                return total
-            # Where no pattern has more profit than this, the bound suffices whatever the best one is.
-            rough = choices[0].rough
-            exact = rough - (total - (enough + 1) * self.scale + 1)
-            for choice in choices:
-                found = choice.best(exact, steps) if choice.rough > exact else None
-                exact = exact if found is None else found
-            total -= rough - exact
-        return total
+        workers = [self.tasks(case, g, prices) for g in case.workers]
+        return most(workers, self.fixed(case, prices), (enough + 1) * self.scale)
 
     def fixed(self, case: Case, prices: Prices) -> int:
         """Return the part of the bound that does not depend on workers."""
         return self.scale * case.placed + sum(n * prices.get(k, 0) for k, n in enumerate(case.left))
 
-    def choices(self, case: Case, g: int, prices: Prices) -> list[Choice]:
-        """Return what is left to choose for a worker, by its pauses, the most promising first."""
+    def tasks(self, case: Case, g: int, prices: Prices) -> list[Task]:
+        """Return what is left to choose for a worker, by its pauses."""
         place, found = case.workers[g], []
         for cut, paid in self._modes(g):
             limits = (place.rooms[0] + cut, *place.rooms[1:])
@@ -257,8 +236,8 @@ class ConditionedGoal:
                 and k not in place.banned
                 and all(a <= b for a, b in zip(takes, limits, strict=True))
             ]
-            found.append(Choice(-paid * self.scale, place.slots, limits, ways))
-        return sorted((choice for choice in found if choice.possible), key=lambda one: -one.rough)
+            found.append(Task(-paid * self.scale, place.slots, limits, ways))
+        return found
 
     def _modes(self, g: int) -> list[tuple[int, int]]:
         return [(cut, cut + cost) for cut, cost in self.fleet.modes[g]] if self.workers else [(0, 0)]

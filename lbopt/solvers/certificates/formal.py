@@ -19,8 +19,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbopt.exceptions import CertificateError, InputError
-from lbopt.solvers.certificates.format import Certificate, refuse_many_slots, shown
-from lbopt.solvers.certificates.priced_body import Branch, Node, Placement, Refuted, read_priced_body
+from lbopt.solvers.certificates.format import (
+    Branch,
+    Certificate,
+    Node,
+    Placement,
+    Refuted,
+    read_priced_body,
+    refuse_many_slots,
+    shown,
+)
 
 if TYPE_CHECKING:
     from lbopt.model import StepProblem

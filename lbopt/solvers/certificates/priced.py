@@ -46,8 +46,7 @@ from typing import Any
 
 from lbopt.exceptions import CertificateError
 from lbopt.solvers.certificates.choice import Choice, TooLongError, Way
-from lbopt.solvers.certificates.format import refuse_many_slots
-from lbopt.solvers.certificates.priced_body import (
+from lbopt.solvers.certificates.format import (
     Branch,
     Node,
     Pattern,
@@ -58,6 +57,7 @@ from lbopt.solvers.certificates.priced_body import (
     Refuted,
     check_prices,
     read_priced_body,
+    refuse_many_slots,
 )
 from lbopt.solvers.certificates.profits import BestProfits, SizeClasses, extreme_total
 from lbopt.solvers.certificates.tree import Case, Place, check_goal, walk

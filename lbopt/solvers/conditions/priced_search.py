@@ -341,19 +341,21 @@ def _goal(one: Searched, workers: list[int]) -> dict[str, Any]:
     used: dict[int, int] = {}
     nodes: list[dict[str, Any]] = []
     least = 0
+    ranges, records = one.search.ranges, one.search.records
     for i in range(int(known.ranges)):
-        part = one.search.ranges[i]
+        part = ranges[i]
         node: dict[str, Any] = {"envelopes": [int(part.first), int(part.last)]}
         least = min(least, int(part.first)) if i else int(part.first)
         if part.tree >= 0:
-            words = one.search.records[part.tree : part.tree + part.length].tolist()
+            words = records[part.tree : part.tree + part.length].tolist()
             node["tree"] = _tree(words, workers, used)
         else:
             node["prices"] = used.setdefault(int(part.priced), len(used))
         nodes.append(node)
     if least > 0:  # no worker can have a load as small
         nodes.append({"envelopes": [0, least - 1], "prices": used.setdefault(0, len(used))})
-    rows = [one.search.prices[row, : blank + 1].tolist() for row in used]
+    prices = one.search.prices
+    rows = [prices[row, : blank + 1].tolist() for row in used]
     return {
         "goal": one.goal.name,
         "bound": one.bound,

@@ -27,7 +27,7 @@ from lbopt.kernels.search.state import RANGE, WAITS, Search, Step, Tree
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.certificates import Certificate, priced_envelopes
-from lbopt.solvers.certificates.priced_body import placement, refuted
+from lbopt.solvers.certificates.format import placement, refuted
 from lbopt.solvers.exact.workspace import what_is_known, workspace
 
 #: Largest magnitude that an evaluation may reach (prices times scale, summed over all requests).

@@ -14,7 +14,7 @@ from solvers.certificates.naive_problem import Naive, optimum, step_problem
 
 from lbopt.model import StepProblem
 from lbopt.solvers.certificates import Certificate
-from lbopt.solvers.certificates.priced_body import placement, refuted
+from lbopt.solvers.certificates.format import placement, refuted
 
 FORMS = ("prices", "patterns", "placements")
 

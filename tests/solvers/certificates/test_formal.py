@@ -13,7 +13,7 @@ from lbopt.exceptions import CertificateError, InputError
 from lbopt.model import Conditions
 from lbopt.solvers.certificates import Certificate, check, priced_envelopes
 from lbopt.solvers.certificates.formal import find_checker, formally_accepted, words
-from lbopt.solvers.certificates.priced_body import placement, refuted
+from lbopt.solvers.certificates.format import placement, refuted
 
 built = pytest.mark.skipif(find_checker() is None, reason="the verified checker is not built: make proofs")
 

@@ -7,8 +7,8 @@ import pytest
 
 from lbopt.exceptions import CertificateError
 from lbopt.solvers.certificates import profits
+from lbopt.solvers.certificates.format import Placement, Refuted
 from lbopt.solvers.certificates.priced import TreeCheck
-from lbopt.solvers.certificates.priced_body import Placement, Refuted
 from lbopt.solvers.certificates.profits import SizeClasses
 from lbopt.solvers.certificates.tree import Case, Place, walk
 

@@ -19,7 +19,7 @@ from lbopt.model import StepProblem
 from lbopt.solvers import certificates
 from lbopt.solvers.certificates import Certificate, check, priced, priced_envelopes, profits
 from lbopt.solvers.certificates.choice import Choice
-from lbopt.solvers.certificates.priced_body import (
+from lbopt.solvers.certificates.format import (
     Branch,
     Node,
     Placement,
