@@ -24,11 +24,13 @@ QUANTITIES = {
     "p50": ("P50", numbers.fixed(2, 1e3, " ms")),
     "p99": ("P99", numbers.fixed(2, 1e3, " ms")),
     "experts": ("experts", numbers.fixed(1)),
+    "busiest_over_mean": ("busiest / mean", numbers.fixed(2)),
 }
+_BUSIEST_OF = "busiest_over_mean"
 #: Item whose runs are of each kind of fleet.
 FLEET_OF_ITEM = {"band": "decoders", "barrier": "barrier"}
 
-_percent, _rho, _ratio = numbers.fixed(1), numbers.fixed(3), numbers.fixed(2)
+_percent, _rho = numbers.fixed(1), numbers.fixed(3)
 _PAIRED = "Round-robin as measured, all others as change against it in %, paired in the same world."
 #: Said once, under the first table.
 _WHAT = (
@@ -80,8 +82,8 @@ def interval_said(outcome: LocalityOutcome) -> str:
 
 
 def _measured(outcome: LocalityOutcome, workload: str, run: PlannedRun, of: str) -> str:
-    """Return a quantity of round-robin as it is, and of any other rule as its change."""
-    if run.policy == BASE:
+    """Return a quantity of round-robin as it is, and of any other rule as its change; the busiest always as it is."""
+    if run.policy == BASE or of == _BUSIEST_OF:
         value = outcome.mean(workload, run, of)
         return numbers.UNKNOWN if value is None else QUANTITIES[of][1](value.mean)
     return shown(outcome.change(workload, run, of))
@@ -92,13 +94,8 @@ def shown(value: MeanOverSeeds | None, form: numbers.Format = _percent, *, signe
     return numbers.with_interval(value, form, signed=signed)
 
 
-def _busiest(outcome: LocalityOutcome, workload: str, run: PlannedRun) -> str:
-    value = outcome.mean(workload, run, "busiest_over_mean")
-    return numbers.UNKNOWN if value is None else _ratio(value.mean)
-
-
 def _of_run(outcome: LocalityOutcome, workload: str, run: PlannedRun) -> tuple[str, ...]:
-    return (*(_measured(outcome, workload, run, of) for of in QUANTITIES), _busiest(outcome, workload, run))
+    return tuple(_measured(outcome, workload, run, of) for of in QUANTITIES)
 
 
 def _band_table(outcome: LocalityOutcome, workload: str) -> Table:
@@ -108,7 +105,7 @@ def _band_table(outcome: LocalityOutcome, workload: str) -> Table:
     for name, policy in rules:
         runs = (PlannedRun(fleet, WORKERS, RATE, policy) for fleet in fleets)
         rows.append((name, *(cell for run in runs for cell in _of_run(outcome, workload, run))))
-    headers = (*(header for header, _ in QUANTITIES.values()), "busiest / mean")
+    headers = [header for header, _ in QUANTITIES.values()]
     caption = [_PAIRED, interval_said(outcome), _WIDEST, *([_BUSIEST_OF_BARRIER] if "barrier" in fleets else [])]
     return Table(
         f"{workload}: width of the band, {WORKERS} workers, {RATE:g} requests/s",
@@ -123,11 +120,10 @@ def _router_table(outcome: LocalityOutcome, workload: str) -> Table:
     for of, (header, _) in QUANTITIES.items():
         for policy in ROUTERS:
             cells = [_measured(outcome, workload, PlannedRun("decoders", WORKERS, rate, policy), of) for rate in rates]
-            mean = "" if policy == BASE else shown(over_rates(outcome, workload, WORKERS, policy, of))
+            mean = (
+                "" if policy == BASE or of == _BUSIEST_OF else shown(over_rates(outcome, workload, WORKERS, policy, of))
+            )
             rows.append((f"{header}, {policy}", *cells, mean))
-    for policy in ROUTERS:
-        busiest = [_busiest(outcome, workload, PlannedRun("decoders", WORKERS, rate, policy)) for rate in rates]
-        rows.append((f"busiest / mean, {policy}", *busiest, ""))
     return Table(
         f"{workload}: routers by rate (requests/s), {WORKERS} decoders",
         f"{_PAIRED} {interval_said(outcome)}",
@@ -147,7 +143,7 @@ def _pool_table(outcome: LocalityOutcome, workload: str) -> Table:
         runs = [PlannedRun("decoders", pool, rate, BASE) for rate in outcome.config.rates]
         means = [value.mean for run in runs if (value := outcome.mean(workload, run, "running"))]
         cells = [str(pool), numbers.fixed(1)(float(np.mean(means)) if means else None)]
-        for of, (header, _) in QUANTITIES.items():
+        for of, (header, _) in list(QUANTITIES.items())[:3]:
             cells.append(shown(over_rates(outcome, workload, pool, "eldr", of)))
             if of != "experts":
                 cells.append(printed.get(f"{header}, {pool} decoders", numbers.UNKNOWN))
@@ -169,7 +165,7 @@ def _cluster_table(outcome: LocalityOutcome, workload: str) -> Table:
     return Table(
         f"{workload}: clusters of equal size and plain K-means, {WORKERS} decoders, {RATE:g} requests/s",
         f"{_PAIRED} {interval_said(outcome)}",
-        ("clusters", *(header for header, _ in QUANTITIES.values()), "busiest / mean"),
+        ("clusters", *(header for header, _ in QUANTITIES.values())),
         [(name, *_of_run(outcome, workload, PlannedRun("decoders", WORKERS, RATE, policy))) for name, policy in rules],
     )
 
