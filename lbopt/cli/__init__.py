@@ -71,6 +71,11 @@ BEFORE = {
     "check --all": "check all",
     "gap --side prefill": "study batches",
     "gap --side decode": "gap",
+    "library": "show problems",
+    "traces": "show traces",
+    "hardware": "show devices",
+    "locality": "show tables",
+    "store": "verify",
 }
 
 app = group(
