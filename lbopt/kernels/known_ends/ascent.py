@@ -8,11 +8,11 @@ step, and no positive price of a class that may wait. Steps shrink geometrically
 
 import numpy as np
 
-from lbopt.kernels.arrays import Floats, Record
+from lbopt.kernels.arrays import Floats
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import passed
 from lbopt.kernels.known_ends.copying import mix_row, mix_rows
-from lbopt.kernels.known_ends.state import Prices, Window
+from lbopt.kernels.known_ends.state import Climb, Prices, Window
 
 #: Share of the newest patterns in the averages.
 _NEW = 0.3
@@ -120,36 +120,9 @@ def first_prices(window: Window, pi: Floats, mu: Floats) -> None:
 
 
 @kernel
-def ascend(
-    window: Window,
-    goal: float,
-    numbers: Record,
-    pi: Floats,
-    mu: Floats,
-    best_pi: Floats,
-    best_mu: Floats,
-    mean_loads: Floats,
-    mean_used: Floats,
-    steps: int,
-    deadline: int,
-) -> None:
-    """Take steps from the prices (pi, mu) towards `goal` tokens; the best prices so far are kept.
-
-    Parameters
-    ----------
-    window, goal
-        The decision, and the cost of an assignment, tokens.
-    numbers
-        ASCENT, changed in place.
-    pi, mu, best_pi, best_mu
-        (W + 1, T) and (K,) float64, the prices at hand and the best ones; changed in place.
-    mean_loads, mean_used
-        (W + 1, T) and (K,) float64, averages over recent patterns; changed in place.
-    steps
-        Steps to take; fewer where the deadline passes.
-    deadline
-        Nanoseconds, see `lbopt.kernels.deadline`.
-    """
+def ascend(window: Window, climb: Climb, steps: int, deadline: int) -> None:
+    """Take steps from the prices at hand towards the goal; fewer where the deadline passes."""
+    numbers, pi, mu, mean_loads, mean_used = climb.numbers, climb.pi, climb.mu, climb.mean_loads, climb.mean_used
     W, T = window.peak.shape
     K, G = window.n.size, window.workers
     loads, used, column = np.empty((W + 1, T)), np.empty(K), np.empty(W + 1)
@@ -170,8 +143,8 @@ def ascend(
         mix_row(mean_used, used, _NEW)
         if found > numbers.best:
             numbers.best = found
-            mix_rows(best_pi, pi, 1.0)
-            mix_row(best_mu, mu, 1.0)
+            mix_rows(climb.best_pi, pi, 1.0)
+            mix_row(climb.best_mu, mu, 1.0)
         numbers.step *= numbers.shrink
         length = 0.0
         for h in range(T):
@@ -187,7 +160,7 @@ def ascend(
                 length += (over * unit) ** 2
         if length < 1e-9:
             return
-        step = numbers.step * max(1.0, goal - found) / length
+        step = numbers.step * max(1.0, numbers.goal - found) / length
         for k in range(K):
             mu[k] += step * unit * unit * (window.n[k] - mean_used[k])
             if window.must[k] == 0:
@@ -201,18 +174,9 @@ def ascend(
 
 
 @kernel
-def round_ascent(window: Window, pi: Floats, mu: Floats, prices: Prices) -> None:
-    """Set integer prices.
-
-    Parameters
-    ----------
-    window
-        The decision.
-    pi, mu
-        (W + 1, T) and (K,) float64, prices.
-    prices
-        The same in units of 1/scale; set in place.
-    """
+def round_ascent(window: Window, climb: Climb, prices: Prices) -> None:
+    """Set integer prices, in units of 1/scale, from the best ones."""
+    pi, mu = climb.best_pi, climb.best_mu
     W, T = window.peak.shape
     scale, G = window.scale, window.workers
     for h in range(T):

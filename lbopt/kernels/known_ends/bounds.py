@@ -79,25 +79,15 @@ def cheapest_pattern(window: Window, box: Box, w: int, value: Ints, best: Ints) 
 
 
 @kernel
-def cheapest_of_all(window: Window, w: int, value: Ints, best: Ints) -> int:
-    """Return what `cheapest_pattern` returns where the box leaves everything open: the least slots[w] values.
+def least_values(window: Window, w: int, value: Ints, best: Ints) -> bool:
+    """Write the slots[w] least values of requests to best[:slots[w]], ascending; return whether there are so many.
 
-    Parameters
-    ----------
-    window
-        The decision.
-    w
-        The worker.
-    value
-        (K,) int64, of each class, in units of 1/scale.
-    best
-        (Q + 1,) int64, scratch: the least values so far, ascending.
+    What a box rules out has the value INFINITY.
     """
-    n, c = window.n, window.slots[w]
-    size = 0
-    for k in range(n.size):
-        for _ in range(min(n[k], c)):
-            if size == c and value[k] >= best[c - 1]:
+    c, size = window.slots[w], 0
+    for k in range(value.size):
+        for _ in range(min(window.n[k], c)):
+            if value[k] == INFINITY or (size == c and value[k] >= best[c - 1]):
                 break
             place = size if size < c else c - 1
             size = min(size + 1, c)
@@ -105,12 +95,7 @@ def cheapest_of_all(window: Window, w: int, value: Ints, best: Ints) -> int:
                 best[place] = best[place - 1]
                 place -= 1
             best[place] = value[k]
-    if size < c:
-        return INFINITY
-    least = 0
-    for place in range(c):
-        least += best[place]
-    return least
+    return size == c
 
 
 @kernel
@@ -133,6 +118,13 @@ def exact_bound(window: Window, prices: Prices, box: Box) -> int:
     """
     if not within_range(window, prices.mu):
         return -INFINITY
+    value = _scaled(window, prices, box)
+    return INFINITY if value == INFINITY else window.constant - (-value) // window.scale
+
+
+@kernel
+def _scaled(window: Window, prices: Prices, box: Box) -> int:
+    """Return the same in units of 1/scale, without the constant."""
     value = _shared(window, prices)
     for w in range(window.slots.size):
         price_requests(window, prices.pi, prices.mu, w, prices.value)
@@ -140,7 +132,7 @@ def exact_bound(window: Window, prices: Prices, box: Box) -> int:
         if least >= INFINITY:
             return INFINITY
         value += least
-    return window.constant - (-value) // window.scale
+    return value
 
 
 @kernel
@@ -156,10 +148,10 @@ def bound_of_all(window: Window, prices: Prices, deadline: int) -> int:
         if passed(deadline):
             return -INFINITY
         price_requests(window, prices.pi, prices.mu, w, prices.value)
-        least = cheapest_of_all(window, w, prices.value, prices.best)
-        if least >= INFINITY:
+        if not least_values(window, w, prices.value, prices.best):
             return INFINITY
-        value += least
+        for q in range(window.slots[w]):
+            value += prices.best[q]
     return window.constant - (-value) // window.scale
 
 
@@ -194,58 +186,20 @@ def fix_by_reduced_costs(window: Window, prices: Prices, box: Box, cost: int) ->
     cost
         Tokens.
     """
-    scale, W, K = window.scale, window.slots.size, window.n.size
-    T = window.v.shape[1]
     if not within_range(window, prices.mu):
         return 0
-    base = 0
-    for w in range(W):
-        for h in range(T):
-            base += prices.pi[w, h] * window.peak[w, h]
-    for k in range(K):
-        base += window.n[k] * prices.mu[k]
-    for w in range(W):
-        price_requests(window, prices.pi, prices.mu, w, prices.value)
-        base += cheapest_pattern(window, box, w, prices.value, prices.best)
+    base = _scaled(window, prices, box)
     fixed = 0
-    for w in range(W):
+    for w in range(window.slots.size):
         price_requests(window, prices.pi, prices.mu, w, prices.value)
-        dearest = dearest_chosen(window, box, w, prices.value, prices.best)
-        for k in range(K):
+        for k in range(window.n.size):
+            if box.allowed[w, k] == 0:
+                prices.value[k] = INFINITY
+        dearest = prices.best[window.slots[w] - 1] if least_values(window, w, prices.value, prices.best) else INFINITY
+        for k in range(window.n.size):
             if box.allowed[w, k] == 1 and prices.value[k] > dearest:
                 raised = base + prices.value[k] - dearest
-                if window.constant - (-raised) // scale >= cost:
+                if window.constant - (-raised) // window.scale >= cost:
                     box.allowed[w, k] = 0
                     fixed += 1
     return fixed
-
-
-@kernel
-def dearest_chosen(window: Window, box: Box, w: int, value: Ints, best: Ints) -> int:
-    """Return the slots[w]-th least value of the requests allowed, copies counted; INFINITY for fewer requests.
-
-    Parameters
-    ----------
-    window, box
-        The decision and the node at hand.
-    w
-        The worker.
-    value
-        (K,) int64, of each class, in units of 1/scale.
-    best
-        (Q + 1,) int64, scratch.
-    """
-    c, held = window.slots[w], 0
-    for k in range(value.size):
-        if box.allowed[w, k] == 0:
-            continue
-        for _ in range(min(c, window.n[k])):
-            if held == c and value[k] >= best[c - 1]:
-                break
-            at = held if held < c else c - 1
-            while at > 0 and best[at - 1] > value[k]:
-                best[at] = best[at - 1]
-                at -= 1
-            best[at] = value[k]
-            held = min(c, held + 1)
-    return best[c - 1] if held == c else INFINITY

@@ -5,9 +5,13 @@ import numpy as np
 from lbopt.kernels.arrays import Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.bounds import exact_bound
-from lbopt.kernels.known_ends.copying import fill_row, fill_rows
+from lbopt.kernels.known_ends.copying import copy_row, fill_row, fill_rows
 from lbopt.kernels.known_ends.placing import add_loads, cost_of
+from lbopt.kernels.known_ends.polish import polish
 from lbopt.kernels.known_ends.state import INFINITY, Box, Draft, Nodes, Prices, Program, Window
+
+#: Rounds of exchanges in an assignment that a linear program gave.
+_ROUNDS = 8
 
 
 @kernel
@@ -110,6 +114,28 @@ def choose_branch(window: Window, program: Program, prices: Prices, box: Box, br
             above = k
             count += amount[w, k]
     return best > 0.0
+
+
+@kernel
+def read_whole(window: Window, program: Program, draft: Draft, deadline: int) -> int:
+    """Read an assignment off a solution that is whole, polish it, and return its cost; INFINITY where it is none."""
+    copy_row(draft.left, window.n)
+    room = window.slots.copy()
+    for x in range(program.klass.size):
+        k, w = program.klass[x], program.worker[x]
+        for _ in range(int(program.value[x] + 0.5)):
+            if room[w] == 0 or draft.left[k] == 0:
+                return INFINITY
+            room[w] -= 1
+            draft.left[k] -= 1
+            draft.pattern[w, room[w]] = k
+    owed = 0
+    for k in range(window.n.size):
+        owed += draft.left[k] * window.must[k]
+    if owed > 0 or room.max() > 0:
+        return INFINITY
+    add_loads(window, draft)
+    return polish(window, draft, _ROUNDS, deadline)
 
 
 @kernel

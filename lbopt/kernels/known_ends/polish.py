@@ -71,7 +71,7 @@ def _shift(window: Window, draft: Draft, w: int, q: int, k: int) -> None:
 
 
 @kernel
-def _with_pool(window: Window, draft: Draft, w: int, rest: Ints) -> int:
+def _with_pool(window: Window, draft: Draft, w: int) -> int:
     """Exchange single requests of worker w with the pool while that helps; return the change of the cost.
 
     Parameters
@@ -84,7 +84,7 @@ def _with_pool(window: Window, draft: Draft, w: int, rest: Ints) -> int:
         (T,) int64, scratch.
     """
     v, total, must, G = window.v, window.total, window.must, window.workers
-    loads, left, pattern, tops = draft.loads, draft.left, draft.pattern, draft.tops
+    loads, left, pattern, tops, rest = draft.loads, draft.left, draft.pattern, draft.tops, draft.rest
     K, T = v.shape
     change = 0
     for q in range(window.slots[w]):
@@ -115,7 +115,7 @@ def _with_pool(window: Window, draft: Draft, w: int, rest: Ints) -> int:
 
 
 @kernel
-def _between(window: Window, draft: Draft, w: int, u: int, rest: Ints) -> int:
+def _between(window: Window, draft: Draft, w: int, u: int) -> int:
     """Make the best exchange of two requests between w and u, if one helps; return the change of the cost.
 
     Parameters
@@ -128,7 +128,7 @@ def _between(window: Window, draft: Draft, w: int, u: int, rest: Ints) -> int:
         (T,) int64, scratch.
     """
     v, G = window.v, window.workers
-    loads, pattern, tops = draft.loads, draft.pattern, draft.tops
+    loads, pattern, tops, rest = draft.loads, draft.pattern, draft.tops, draft.rest
     T = v.shape[1]
     now, touched = 0, False
     for h in range(T):
@@ -164,7 +164,7 @@ def _between(window: Window, draft: Draft, w: int, u: int, rest: Ints) -> int:
 
 
 @kernel
-def polish(window: Window, draft: Draft, rounds: int, rest: Ints, deadline: int) -> int:
+def polish(window: Window, draft: Draft, rounds: int, deadline: int) -> int:
     """Improve draft in place, its loads and what is left being known; return its cost.
 
     Parameters
@@ -188,7 +188,7 @@ def polish(window: Window, draft: Draft, rounds: int, rest: Ints, deadline: int)
         for w in range(W):
             if passed(deadline):
                 return cost
-            change = _with_pool(window, draft, w, rest)
+            change = _with_pool(window, draft, w)
             if change != 0:
                 cost += change
                 note_tops(draft.loads, draft.tops)
@@ -196,7 +196,7 @@ def polish(window: Window, draft: Draft, rounds: int, rest: Ints, deadline: int)
             if passed(deadline):
                 return cost
             for u in range(w + 1, W):
-                change = _between(window, draft, w, u, rest)
+                change = _between(window, draft, w, u)
                 if change != 0:
                     cost += change
                     note_tops(draft.loads, draft.tops)

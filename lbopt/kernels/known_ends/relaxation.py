@@ -235,13 +235,11 @@ def add_broken_rows(window: Window, progress: Record, program: Program, end: int
 
 
 @kernel
-def round_prices(window: Window, progress: Record, program: Program, line: int, factor: float, prices: Prices) -> None:
+def round_prices(window: Window, program: Program, line: int, factor: float, prices: Prices) -> None:
     """Set integer prices from the reduced costs, less `factor` times `line` where that is not -1.
 
     Parameters
     ----------
-    window, progress, program
-        The decision and its linear program.
     line, factor
         A line of the dictionary, and a factor.
     prices

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints, Record, integers
+from lbopt.kernels.by_reference import by_reference
 
 #: How far a search is, one record: cost of the best assignment and proved bound, tokens; open nodes and all nodes; work
 #: done, about microseconds; 1 once it has begun; the node at hand; lines of the dictionary; pivots; 1 where a child of
@@ -56,8 +57,8 @@ BRANCH = integers("worker", "klass", "limit", "up_first")
 NUMBERS = np.dtype((np.record, [(name, np.float64) for name in ("unit", "offset", "tolerance", "dear")]))
 
 #: Numbers of an ascent, one record: the best bound so far in tokens, the length of a step, the factor by which steps
-#: shrink, and 1 once it has begun.
-ASCENT = np.dtype((np.record, [(name, np.float64) for name in ("best", "step", "shrink", "started")]))
+#: shrink, 1 once it has begun, and the cost of an assignment, which it goes for.
+ASCENT = np.dtype((np.record, [(name, np.float64) for name in ("best", "step", "shrink", "started", "goal")]))
 
 # how `advance` ends
 STUCK, OPEN, DONE = -1, 0, 1
@@ -72,6 +73,7 @@ CLOSED = 1 << 62
 INFINITY = 1 << 61
 
 
+@by_reference
 class Window(NamedTuple):
     """A decision over a window; every slot is filled by exactly one request."""
 
@@ -87,6 +89,7 @@ class Window(NamedTuple):
     scale: int  # units of price per token
 
 
+@by_reference
 class Prices(NamedTuple):
     """Integer prices in units of 1/scale, and what they say of the node at hand."""
 
@@ -96,6 +99,7 @@ class Prices(NamedTuple):
     best: Ints  # (Q + 1,) scratch: cheapest choice of so many requests
 
 
+@by_reference
 class Box(NamedTuple):
     """What a node allows."""
 
@@ -104,6 +108,7 @@ class Box(NamedTuple):
     most: Ints  # (W, K)
 
 
+@by_reference
 class Tops(NamedTuple):
     """The heaviest workers of each step; a worker of -1 stands for the heaviest load before."""
 
@@ -114,6 +119,7 @@ class Tops(NamedTuple):
     third_load: Ints  # (T,)
 
 
+@by_reference
 class Draft(NamedTuple):
     """An assignment in the making."""
 
@@ -121,8 +127,10 @@ class Draft(NamedTuple):
     loads: Ints  # (W, T)
     left: Ints  # (K,) requests that wait
     tops: Tops
+    rest: Ints  # (T,) scratch
 
 
+@by_reference
 class Program(NamedTuple):
     """A dictionary of the linear program: each basic variable as a sum over the nonbasic ones.
 
@@ -150,6 +158,7 @@ class Program(NamedTuple):
     numbers: Record  # NUMBERS
 
 
+@by_reference
 class Nodes(NamedTuple):
     """The nodes: each adds one chain count to what its parent says."""
 
@@ -160,3 +169,30 @@ class Nodes(NamedTuple):
     sense: Ints
     bound: Ints  # CLOSED where nothing is left to do
     open: Ints  # numbers of the open ones
+
+
+@by_reference
+class Search(NamedTuple):
+    """The state of a search; changes in place, and the search can be taken up again."""
+
+    progress: Record  # PROGRESS
+    program: Program
+    prices: Prices
+    box: Box
+    draft: Draft
+    nodes: Nodes
+    answer: Ints  # (W, Q) classes of the best assignment
+    branch: Record  # BRANCH: where the last node was split
+
+
+@by_reference
+class Climb(NamedTuple):
+    """Prices per token that become better step by step; change in place."""
+
+    numbers: Record  # ASCENT
+    pi: Floats  # (W + 1, T) of the loads
+    mu: Floats  # (K,) of the classes
+    best_pi: Floats  # (W + 1, T) the best ones so far
+    best_mu: Floats  # (K,)
+    mean_loads: Floats  # (W + 1, T) averages over recent patterns, tokens
+    mean_used: Floats  # (K,) requests

@@ -1,17 +1,22 @@
 """Branch and bound on chain counts: how many requests of classes j, j + 1, ... a worker takes.
 
 Visiting a node solves its program, rounds the dual values and evaluates them exactly. A solution that is whole is an
-assignment; otherwise it is rounded to one, and the node is split where the solution is undecided and the two halves
-differ most. The search plunges into one child and comes back to the open node of least bound.
+assignment; otherwise the node is split where the solution is undecided and the two halves differ most. The search
+plunges into one child and comes back to the open node of least bound.
 """
 
-import numpy as np
-
-from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.known_ends.bounds import exact_bound
-from lbopt.kernels.known_ends.branching import choose_branch, enter, push, split_anyhow, take_node, take_settled
+from lbopt.kernels.known_ends.branching import (
+    choose_branch,
+    enter,
+    push,
+    read_whole,
+    split_anyhow,
+    take_node,
+    take_settled,
+)
 from lbopt.kernels.known_ends.copying import copy_rows
 from lbopt.kernels.known_ends.dictionary import DEAR, IMPOSSIBLE, SOLVED, objective_value, run, settle_values
 from lbopt.kernels.known_ends.relaxation import (
@@ -21,85 +26,59 @@ from lbopt.kernels.known_ends.relaxation import (
     round_prices,
     set_bounds,
 )
-from lbopt.kernels.known_ends.rounding import round_solution
-from lbopt.kernels.known_ends.state import DONE, INFINITY, OPEN, STUCK, Box, Draft, Nodes, Prices, Program, Window
+from lbopt.kernels.known_ends.state import DONE, INFINITY, OPEN, STUCK, Search, Window
 
 #: Pivots at one node, beyond which its prices are taken as they are.
 _PIVOTS = 20_000
-
-#: So many first nodes, and every so manieth after them, are rounded to an assignment.
-_EVERY_NODE, _EVERY = 64, 8
 
 #: Outcomes of a visit.
 REFUTED, BRANCHED, SETTLED = range(3)
 
 
 @kernel
-def begin_node(window: Window, progress: Record, program: Program, box: Box) -> None:
-    """Give the program the bounds of the box.
-
-    Parameters
-    ----------
-    window, box
-        The decision and the node at hand.
-    progress, program
-        Changed in place.
-    """
+def begin_node(window: Window, search: Search) -> None:
+    """Give the program the bounds of the box."""
+    progress, program = search.progress, search.program
     drop_loose_rows(progress, program)
-    set_bounds(window, progress, program, box)
+    set_bounds(window, progress, program, search.box)
     settle_values(progress, program)
-    program.numbers.dear = _dear(window, progress, program)
+    cutoff = (progress.cost - window.constant) / program.numbers.unit
+    # the objective from which on a node is not worth solving further
+    program.numbers.dear = cutoff + 1e-9 * abs(cutoff) + 0.5 / program.numbers.unit
     progress.node_pivots = progress.fresh = 0
 
 
 @kernel
-def _dear(window: Window, progress: Record, program: Program) -> float:
-    """Return the objective from which on a node is not worth solving further."""
-    cutoff = (progress.cost - window.constant) / program.numbers.unit
-    return cutoff + 1e-9 * abs(cutoff) + 0.5 / program.numbers.unit
-
-
-@kernel
-def solve_node(
-    window: Window, progress: Record, program: Program, prices: Prices, box: Box, end: int
-) -> tuple[bool, int]:
-    """Go on with the program of the box; return whether it is done, and the bound that its prices prove.
+def solve_node(window: Window, search: Search, end: int) -> tuple[bool, int]:
+    """Go on with the program of the box until the work is at `end`; return whether it is done, and the bound it proves.
 
     The values of the program are its solution where the bound is below the best cost. Where the exact bound falls short
     of the program's objective, the dictionary has gathered errors of rounding, and is made anew.
-
-    Parameters
-    ----------
-    window, box
-        The decision and the node at hand.
-    progress, program, prices
-        Changed in place.
-    end
-        Work, about microseconds, at which it pauses.
     """
+    progress, program, prices, box = search.progress, search.program, search.prices, search.box
     cost = progress.cost
     while True:
         ended, line, sign, missing = run(progress, program, end)
         objective = objective_value(program)
         if ended == IMPOSSIBLE:
             needed = program.numbers.dear - objective
-            round_prices(window, progress, program, line, sign * 2.0 * max(1.0, needed) / missing, prices)
+            round_prices(window, program, line, sign * 2.0 * max(1.0, needed) / missing, prices)
             bound = exact_bound(window, prices, box)
             if bound >= cost or progress.fresh == 1:
                 return True, bound
-            _renew(window, progress, program, box)
+            _renew(window, search)
         elif (
             ended == DEAR
             or progress.node_pivots > _PIVOTS
             or (ended == SOLVED and add_broken_rows(window, progress, program, end) == 0)
         ):
-            round_prices(window, progress, program, -1, 0.0, prices)
+            round_prices(window, program, -1, 0.0, prices)
             bound = exact_bound(window, prices, box)
             if bound >= cost:
                 return True, bound
             promised = window.constant + objective * program.numbers.unit
             if bound < promised - 1.0 - 1e-7 * abs(promised) and progress.fresh == 0:
-                _renew(window, progress, program, box)
+                _renew(window, search)
             elif ended == DEAR:
                 program.numbers.dear = objective + 10.0 / program.numbers.unit + 1e-6 * abs(objective)
             else:
@@ -109,96 +88,45 @@ def solve_node(
 
 
 @kernel
-def _renew(window: Window, progress: Record, program: Program, box: Box) -> None:
-    """Begin the program anew, once for a node.
-
-    Parameters
-    ----------
-    window, box
-        The decision and the node at hand.
-    progress, program
-        Changed in place.
-    """
-    begin_program(window, progress, program)
-    begin_node(window, progress, program, box)
-    progress.fresh = 1
+def _renew(window: Window, search: Search) -> None:
+    """Begin the program anew, once for a node."""
+    begin_program(window, search.progress, search.program)
+    begin_node(window, search)
+    search.progress.fresh = 1
 
 
 @kernel
-def conclude(
-    window: Window,
-    progress: Record,
-    program: Program,
-    prices: Prices,
-    box: Box,
-    draft: Draft,
-    answer: Ints,
-    branch: Record,
-    bound: int,
-) -> tuple[int, int]:
-    """Say what comes of a node whose program gave `bound`, and which bound it has.
-
-    Parameters
-    ----------
-    window, program, box, bound
-        The decision, the solved program of the node, its box and its bound, tokens.
-    progress, answer
-        A better assignment is kept: its cost, and its classes (W, Q) int64, in place.
-    prices, draft
-        Overwritten where all chain counts are settled; `draft` also by an assignment rounded from the program.
-    branch
-        BRANCH, set where there are children.
-    """
+def conclude(window: Window, search: Search, bound: int) -> tuple[int, int]:
+    """Say what comes of a node whose program gave `bound`, and which bound it has; a better assignment is kept."""
+    progress, program, box, branch = search.progress, search.program, search.box, search.branch
     if bound >= progress.cost:
         return REFUTED, bound
-    whole = not choose_branch(window, program, prices, box, branch)
-    cost = INFINITY
-    if whole or progress.visited < _EVERY_NODE or progress.visited % _EVERY == 0:
-        cost = round_solution(window, program, draft, np.empty(window.v.shape[1], np.int64), progress.deadline)
-    if cost < progress.cost:
-        progress.cost = cost
-        copy_rows(answer, draft.pattern)
-        if bound >= cost:
-            return REFUTED, bound
-    if whole and not split_anyhow(window, box, branch):
-        cost = take_settled(window, box, prices, draft, progress.cost)
-        if cost < progress.cost:
-            progress.cost = cost
-            copy_rows(answer, draft.pattern)
-        return SETTLED, max(bound, exact_bound(window, prices, box))
-    return BRANCHED, bound
+    if choose_branch(window, program, search.prices, box, branch):
+        return BRANCHED, bound
+    _keep(search, read_whole(window, program, search.draft, progress.deadline))
+    if bound >= progress.cost:
+        return REFUTED, bound
+    if split_anyhow(window, box, branch):
+        return BRANCHED, bound
+    _keep(search, take_settled(window, box, search.prices, search.draft, progress.cost))
+    return SETTLED, max(bound, exact_bound(window, search.prices, box))
 
 
 @kernel
-def advance(
-    window: Window,
-    progress: Record,
-    program: Program,
-    prices: Prices,
-    box: Box,
-    draft: Draft,
-    nodes: Nodes,
-    answer: Ints,
-    branch: Record,
-    work: int,
-) -> int:
-    """Go on for about `work` units; return STUCK, OPEN or DONE. A node may be left in its midst.
+def _keep(search: Search, cost: int) -> None:
+    """Keep the assignment in the draft where its cost is below the best one."""
+    if cost < search.progress.cost:
+        search.progress.cost = cost
+        copy_rows(search.answer, search.draft.pattern)
+
+
+@kernel
+def advance(window: Window, search: Search, work: int) -> int:
+    """Go on for about `work` units (microseconds); return STUCK, OPEN or DONE. A node may be left in its midst.
 
     With progress.ordered it returns after each node, and goes on with what "at most" leaves, then with "at least".
-
-    Parameters
-    ----------
-    window
-        The decision.
-    progress, program, prices, box, draft, nodes
-        The state of the search; changed in place.
-    answer
-        (W, Q) int64, classes of the best assignment; set in place.
-    branch
-        BRANCH of the last node, set in place.
-    work
-        About microseconds.
     """
+    progress, program, nodes, branch = search.progress, search.program, search.nodes, search.branch
     if progress.started == 0:
         progress.started = 1
         begin_program(window, progress, program)
@@ -221,16 +149,16 @@ def advance(
             if progress.stale == 1:  # the program has fewer columns from here on
                 begin_program(window, progress, program)
                 progress.stale = 0
-            enter(window, nodes, box, node)
-            begin_node(window, progress, program, box)
+            enter(window, nodes, search.box, node)
+            begin_node(window, search)
             progress.work += 20 + (progress.lines * program.nonbasic.size >> 9)
-        done, bound = solve_node(window, progress, program, prices, box, end)
+        done, bound = solve_node(window, search, end)
         if not done:
             return OPEN
         node = progress.current
         progress.inside = progress.plunge = 0
         progress.visited += 1
-        outcome, bound = conclude(window, progress, program, prices, box, draft, answer, branch, bound)
+        outcome, bound = conclude(window, search, bound)
         bound = max(bound, nodes.bound[node])
         if outcome == BRANCHED:
             up = branch.up_first == 1 and progress.ordered == 0

@@ -17,7 +17,7 @@ from lbopt.kernels.known_ends.ascent import ascend, first_prices, round_ascent
 from lbopt.kernels.known_ends.bounds import bound_of_all
 from lbopt.kernels.known_ends.placing import place_in_order
 from lbopt.kernels.known_ends.polish import polish
-from lbopt.kernels.known_ends.state import ASCENT, NUMBERS, Box, Draft, Prices, Program, Tops, Window
+from lbopt.kernels.known_ends.state import ASCENT, NUMBERS, Box, Climb, Draft, Prices, Program, Tops, Window
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 
@@ -90,7 +90,7 @@ class KnownEnds:
         """Return room for an assignment."""
         (W, T), K = self.window.peak.shape, self.window.n.size
         tops = Tops(*(_ints(T) for _ in Tops._fields))
-        return Draft(_ints(W, int(self.window.slots.max())), _ints(W, T), _ints(K), tops)
+        return Draft(_ints(W, int(self.window.slots.max())), _ints(W, T), _ints(K), tops, _ints(T))
 
     def placements(self, draft: Draft) -> Iterator[int]:
         """Yield the cost of one cheap placement after the other, each in `draft`: those of `greedy_assignment`."""
@@ -101,13 +101,12 @@ class KnownEnds:
         orders = [free]
         if count < free.size:
             orders += [free[np.argsort(-size[free], kind="stable")], free[np.argsort(size[free], kind="stable")]]
-        rest = _ints(self.window.v.shape[1])
         for order in orders:
             admitted = np.concatenate([forced, order[:count]])
             admitted = admitted[np.lexsort((admitted, -size[admitted]))]
             for by_envelope in (0, 1):
                 place_in_order(self.window, self.klass[admitted], admitted.size, by_envelope, self.filler, draft)
-                yield polish(self.window, draft, 0, rest, NEVER)
+                yield polish(self.window, draft, 0, NEVER)
 
     def handed_out(self, pattern: IntArray) -> IntArray:
         """Return the worker of each request: the first requests of a class come first."""
@@ -184,45 +183,41 @@ class Ascent:
     def __init__(self, decision: KnownEnds) -> None:
         self.decision = decision
         (W, T), K = decision.window.peak.shape, decision.window.n.size
-        self._pi, self._mu = np.zeros((W + 1, T)), np.zeros(K)
-        first_prices(decision.window, self._pi, self._mu)
-        self._best_pi, self._best_mu = self._pi.copy(), self._mu.copy()
-        self._mean_loads, self._mean_used = np.zeros((W + 1, T)), np.zeros(K)
-        self._numbers = record(ASCENT)
-        self._numbers.step, self._numbers.shrink = _FIRST, _SHRINK
+        self._climb = climb = Climb(
+            numbers=record(ASCENT),
+            pi=np.zeros((W + 1, T)),
+            mu=np.zeros(K),
+            best_pi=np.zeros((W + 1, T)),
+            best_mu=np.zeros(K),
+            mean_loads=np.zeros((W + 1, T)),
+            mean_used=np.zeros(K),
+        )
+        first_prices(decision.window, climb.pi, climb.mu)
+        climb.best_pi[:], climb.best_mu[:] = climb.pi, climb.mu
+        climb.numbers.step, climb.numbers.shrink = _FIRST, _SHRINK
         self.prices = decision.prices()
 
     @property
     def value(self) -> float:
         """The bound of the best prices before rounding, tokens."""
-        return float(self._numbers.best)
+        return float(self._climb.numbers.best)
 
     def advance(self, goal: int, steps: int, deadline: int = NEVER) -> None:
         """Take steps towards `goal`, the cost of an assignment in tokens; fewer where the deadline passes."""
-        ascend(
-            self.decision.window,
-            float(goal),
-            self._numbers,
-            self._pi,
-            self._mu,
-            self._best_pi,
-            self._best_mu,
-            self._mean_loads,
-            self._mean_used,
-            steps,
-            deadline,
-        )
+        self._climb.numbers.goal = goal
+        ascend(self.decision.window, self._climb, steps, deadline)
 
     def again(self) -> None:
         """Go on from the best prices, in steps of middling length; nothing changes before the first step."""
-        if self._numbers.started == 0.0:
+        climb = self._climb
+        if climb.numbers.started == 0.0:
             return
-        self._pi[:], self._mu[:] = self._best_pi, self._best_mu
-        self._numbers.step, self._numbers.shrink = _AGAIN, _SHRINK
+        climb.pi[:], climb.mu[:] = climb.best_pi, climb.best_mu
+        climb.numbers.step, climb.numbers.shrink = _AGAIN, _SHRINK
 
     def proved(self, deadline: int = NEVER) -> int:
         """Round the best prices; return the bound that they prove, tokens; none, below zero, beyond the deadline."""
-        round_ascent(self.decision.window, self._best_pi, self._best_mu, self.prices)
+        round_ascent(self.decision.window, self._climb, self.prices)
         return int(bound_of_all(self.decision.window, self.prices, deadline))
 
     def kept(self) -> IntArray:
@@ -234,4 +229,5 @@ def unpacked(decision: KnownEnds, row: IntArray) -> Prices:
     """Return the prices that `Ascent.kept` has packed into a row."""
     prices = decision.prices()
     size = prices.pi.size
-    return prices._replace(pi=row[:size].reshape(prices.pi.shape).copy(), mu=row[size:].copy())
+    prices.pi[:], prices.mu[:] = row[:size].reshape(prices.pi.shape), row[size:]
+    return prices

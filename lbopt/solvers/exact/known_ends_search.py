@@ -114,7 +114,6 @@ class _Run:
         self.pattern: IntArray | None = None
         self.ascent = Ascent(decision)
         self._draft = decision.draft()
-        self._rest = np.zeros(decision.window.v.shape[1], dtype=np.int64)
         self._chance = np.array([1 + limits.seed % _SEEDS], dtype=np.int64)
 
     def place(self) -> str | None:
@@ -211,7 +210,7 @@ class _Run:
             reached = self._reached()
             if reached is not None:
                 return reached
-            found = int(polish(self.decision.window, self._draft, 1, self._rest, self.limits.deadline()))
+            found = int(polish(self.decision.window, self._draft, 1, self.limits.deadline()))
             self._keep(found, self._draft.pattern)
             if found == cost:
                 break

@@ -7,7 +7,7 @@ import numpy as np
 from lbopt.kernels.arrays import record
 from lbopt.kernels.deadline import NEVER
 from lbopt.kernels.known_ends.bounds import fix_by_reduced_costs
-from lbopt.kernels.known_ends.state import BRANCH, OPEN, PROGRESS, STUCK, Nodes, Prices
+from lbopt.kernels.known_ends.state import BRANCH, OPEN, PROGRESS, STUCK, Box, Nodes, Prices, Search
 from lbopt.kernels.known_ends.tree import advance
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.known_ends import KnownEnds
@@ -48,7 +48,7 @@ class Tree:
         self.answer = pattern.copy()
         self.nodes = Nodes(*(np.empty(_NODES, dtype=np.int64) for _ in range(7)))  # written before they are read
         self.branch = record(BRANCH)
-        self._root = self.box._replace(least=self.box.least.copy(), most=self.box.most.copy())  # shares what is allowed
+        self._root = Box(self.box.allowed, self.box.least.copy(), self.box.most.copy())  # shares what is allowed
         self._fixed_at = cost
         self.fixed_by: list[Prices] = []
         for given in prices or []:
@@ -70,7 +70,9 @@ class Tree:
         """Rule out what these prices say is too dear; return the number of columns that went."""
         fixed = int(fix_by_reduced_costs(self.decision.window, prices, self._root, int(self.progress.cost)))
         if fixed:
-            self.fixed_by.append(prices._replace(pi=prices.pi.copy(), mu=prices.mu.copy()))
+            kept = self.decision.prices()
+            kept.pi[:], kept.mu[:] = prices.pi, prices.mu
+            self.fixed_by.append(kept)
         return fixed
 
     def advance(self, work: int, deadline: int = NEVER) -> int:
@@ -78,18 +80,17 @@ class Tree:
         if self.program is None:
             return STUCK
         self.progress.deadline, self.progress.expired = deadline, 0
-        state = advance(
-            self.decision.window,
-            self.progress,
-            self.program,
-            self.prices,
-            self.box,
-            self.draft,
-            self.nodes,
-            self.answer,
-            self.branch,
-            work,
+        search = Search(
+            progress=self.progress,
+            program=self.program,
+            prices=self.prices,
+            box=self.box,
+            draft=self.draft,
+            nodes=self.nodes,
+            answer=self.answer,
+            branch=self.branch,
         )
+        state = advance(self.decision.window, search, work)
         if state == OPEN and self.progress.visited == 1:
             self._after_the_root()
         elif state == OPEN and self.progress.cost < self._fixed_at and self.progress.inside == 0:

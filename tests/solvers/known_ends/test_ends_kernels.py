@@ -69,7 +69,7 @@ def test_no_prices_prove_more_than_the_optimum():
         for _ in range(10):
             shares = np.array([[rng.random() for _ in range(prices.pi.shape[1])] for _ in range(prices.pi.shape[0])])
             if (window.owner < window.slots.size).any():
-                shares[-1] = 0  # nobody without free slots is as heavy
+                shares[-1] = 0  # no worker without free slots is as heavy
             prices.pi[:] = (shares / shares.sum(axis=0) * G * scale).astype(np.int64)
             prices.pi[0] += G * scale - prices.pi.sum(axis=0)
             for k in range(prices.mu.size):
@@ -141,12 +141,12 @@ def test_placements_are_those_of_greedy_and_exchanges_only_help():
             assert cost == objective(problem, assignment)
             costs.append(cost)
         assert min(costs) == objective(problem, greedy_assignment(problem))
-        rest, chance = np.zeros(problem.horizon + 1, dtype=np.int64), np.array([1])
+        chance = np.array([1])
         for moves in (0, 1, 4):
             shake(decision.window, draft, draft.pattern.copy(), moves, chance)
             before = objective(problem, check_assignment(problem, decision.handed_out(draft.pattern)))
             add_loads(decision.window, draft)
-            cost = polish(decision.window, draft, 10, rest, NEVER)
+            cost = polish(decision.window, draft, 10, NEVER)
             assert cost <= before
             assert cost == objective(problem, check_assignment(problem, decision.handed_out(draft.pattern)))
 
