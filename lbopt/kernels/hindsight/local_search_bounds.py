@@ -1,4 +1,4 @@
-"""What the barrier of a step cannot be below, whoever placed the requests that run in it.
+"""What the barrier of a step cannot be below, however the requests that run in it are placed.
 
 In step k the n requests that run have the sizes a + k, with a = prompt - start; so their order never changes while they
 run, and a sorted list of the a is kept by insertion. The bounds of a step, in whole tokens:

@@ -238,7 +238,7 @@ def _change(placement: Placement, g: int, h: int, first: int, last: int, give_up
             new = max(placement.loads[k, g] - x, placement.loads[k, h] + x)
             top = placement.leader[k]
             if top != g and top != h and new <= placement.barrier[k]:
-                continue  # most steps: somebody else is the heaviest, and stays it
+                continue  # most steps: another worker is the heaviest, and stays it
             change += max(new, _others(placement, k, g, h)) - placement.barrier[k]
             if change > give_up:
                 break

@@ -26,14 +26,10 @@ def cheapest_patterns(window: Window, pi: Floats, mu: Floats, loads: Floats, use
 
     Parameters
     ----------
-    window
-        The decision.
     pi, mu
         (W + 1, T) and (K,) float64, prices of the loads and of the classes, per token.
     loads, used
         (W + 1, T) float64, tokens, and (K,) float64, requests; set in place.
-    deadline
-        Nanoseconds, see `lbopt.kernels.deadline`.
     """
     v, total, n = window.v, window.total, window.n
     W, T = window.peak.shape

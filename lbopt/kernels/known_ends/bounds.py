@@ -24,12 +24,8 @@ def price_requests(window: Window, pi: Ints, mu: Ints, w: int, value: Ints) -> N
 
     Parameters
     ----------
-    window
-        The decision.
     pi, mu
         (W + 1, T) and (K,) int64, prices in units of 1/scale.
-    w
-        The worker.
     value
         (K,) int64; set in place.
     """
@@ -50,10 +46,6 @@ def cheapest_pattern(window: Window, box: Box, w: int, value: Ints, best: Ints) 
 
     Parameters
     ----------
-    window, box
-        The decision and the node at hand.
-    w
-        The worker.
     value
         (K,) int64, of each class, in units of 1/scale.
     best
@@ -177,12 +169,6 @@ def fix_by_reduced_costs(window: Window, prices: Prices, box: Box, cost: int) ->
 
     Parameters
     ----------
-    window
-        The decision.
-    prices
-        Their scratch is overwritten.
-    box
-        The root; its `allowed` is changed in place.
     cost
         Tokens.
     """

@@ -22,8 +22,6 @@ def enter(window: Window, nodes: Nodes, box: Box, node: int) -> None:
     ----------
     window, nodes, node
         The decision, the nodes, and the number of one.
-    box
-        Set in place.
     """
     fill_rows(box.least, 0)
     for w in range(window.slots.size):
@@ -48,8 +46,6 @@ def push(progress: Record, nodes: Nodes, parent: int, branch: Record, sense: int
 
     Parameters
     ----------
-    progress, nodes
-        The list of nodes; one more, in place.
     parent, branch, sense, bound
         The number of its parent; the chain count (BRANCH); 1 for "at most" and -1 for "at least"; its bound, tokens.
     """
@@ -78,15 +74,7 @@ def take_node(progress: Record, nodes: Nodes) -> int:
 
 @kernel
 def choose_branch(window: Window, program: Program, prices: Prices, box: Box, branch: Record) -> bool:
-    """Choose worker, class and limit of the chain count to split on; return False where the solution is whole.
-
-    Parameters
-    ----------
-    window, program, prices, box
-        The decision, the solved program of the node at hand, its prices and its box.
-    branch
-        BRANCH, set in place.
-    """
+    """Choose worker, class and limit of the chain count to split on; return False where the solution is whole."""
     W, K = window.slots.size, window.n.size
     amount = np.zeros((W, K))
     for x in range(program.klass.size):
@@ -158,10 +146,6 @@ def take_settled(window: Window, box: Box, prices: Prices, draft: Draft, cost: i
 
     Parameters
     ----------
-    window, box
-        The decision and the node at hand.
-    prices, draft
-        Set in place.
     cost
         Tokens.
     """

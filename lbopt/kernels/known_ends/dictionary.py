@@ -68,8 +68,6 @@ def pivot(m: int, program: Program, i: int, e: int) -> None:
     ----------
     m, i, e
         Lines in use, the line and the place.
-    program
-        Changed in place.
     """
     n, table, rest, reduced = program.nonbasic.size, program.table, program.rest, program.reduced
     line = table[i]
@@ -153,8 +151,6 @@ def _entering(program: Program, i: int, sign: float, need: float) -> tuple[int, 
 
     Parameters
     ----------
-    program
-        Its `ratio` is overwritten.
     i, sign, need
         The line, the direction in which its variable has to go, and how far, in units of the program.
     """
@@ -248,8 +244,6 @@ def add_variable(program: Program, i: int, x: int, factor: float) -> None:
 
     Parameters
     ----------
-    program
-        Changed in place.
     i, x, factor
         The line, the variable and the factor.
     """

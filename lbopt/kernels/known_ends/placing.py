@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.known_ends.copying import copy_row
+from lbopt.kernels.known_ends.copying import copy_row, copy_rows
 from lbopt.kernels.known_ends.state import INFINITY, Draft, Window
 
 
@@ -38,6 +38,14 @@ def add_loads(window: Window, draft: Draft) -> None:
 
 
 @kernel
+def offer(progress: Record, answer: Ints, pattern: Ints, cost: int) -> None:
+    """Keep the pattern, (W, Q) classes, where its cost is below the best one."""
+    if cost < progress.cost:
+        progress.cost = cost
+        copy_rows(answer, pattern)
+
+
+@kernel
 def place_in_order(window: Window, order: Ints, count: int, by_envelope: int, filler: int, draft: Draft) -> None:
     """Place order[:count] (classes) one after the other where it hurts least; `filler` takes the slots left over.
 
@@ -45,14 +53,10 @@ def place_in_order(window: Window, order: Ints, count: int, by_envelope: int, fi
 
     Parameters
     ----------
-    window
-        The decision.
     order, count
         (N,) int64, classes, and how many of them are placed.
     by_envelope, filler
         1 or 0; a class.
-    draft
-        Set in place.
     """
     pattern, loads, tops = draft.pattern, draft.loads, draft.tops
     W, T = window.peak.shape

@@ -3,13 +3,15 @@
 The three heaviest loads of each step tell the cost of any such exchange in T steps. A request that waits and one that
 fills an empty slot are classes like others, so moving a request into an empty slot is an exchange, too.
 
-A local optimum is left by a few requests of a worker that is heaviest at some step, which go elsewhere or wait. Chance
-is a linear congruence of its own, so that equal calls give equal answers on every machine.
+A local optimum is left by a few requests of a worker that is heaviest at some step, which go elsewhere or wait.
+
+Windows that all requests outlive (`lbopt.kernels.windows`) use the exchanges between two workers.
 """
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import passed
+from lbopt.kernels.draw import draw
 from lbopt.kernels.known_ends.copying import copy_rows
 from lbopt.kernels.known_ends.placing import add_loads, cost_of
 from lbopt.kernels.known_ends.state import Draft, Tops, Window
@@ -37,15 +39,7 @@ def note_tops(loads: Ints, tops: Tops) -> None:
 
 @kernel
 def heaviest_beside(tops: Tops, h: int, w: int, u: int) -> int:
-    """Return the heaviest load at step h without those of w and u.
-
-    Parameters
-    ----------
-    tops
-        The heaviest loads of each step.
-    h, w, u
-        The step and the two workers.
-    """
+    """Return the heaviest load at step h without those of w and u."""
     if tops.worker[h] != w and tops.worker[h] != u:
         return tops.load[h]
     if tops.second_worker[h] != w and tops.second_worker[h] != u:
@@ -61,8 +55,6 @@ def _shift(window: Window, draft: Draft, w: int, q: int, k: int) -> None:
     ----------
     window, w, q, k
         The decision, the worker, its slot and the class.
-    draft
-        Its pattern and loads are changed in place.
     """
     old = draft.pattern[w, q]
     draft.pattern[w, q] = k
@@ -76,10 +68,6 @@ def _with_pool(window: Window, draft: Draft, w: int) -> int:
 
     Parameters
     ----------
-    window, w
-        The decision and the worker.
-    draft
-        Its pattern, loads and left are changed in place; tops are those of its loads before.
     rest
         (T,) int64, scratch.
     """
@@ -120,10 +108,6 @@ def _between(window: Window, draft: Draft, w: int, u: int) -> int:
 
     Parameters
     ----------
-    window, w, u
-        The decision and the workers.
-    draft
-        Its pattern and loads are changed in place; tops are those of its loads before.
     rest
         (T,) int64, scratch.
     """
@@ -164,52 +148,42 @@ def _between(window: Window, draft: Draft, w: int, u: int) -> int:
 
 
 @kernel
+def exchange_pairs(window: Window, draft: Draft, deadline: int) -> int:
+    """Exchange requests between any two workers while the clock allows; return the change of the cost."""
+    W, change = window.slots.size, 0
+    note_tops(draft.loads, draft.tops)
+    for w in range(W):
+        if passed(deadline):
+            break
+        for u in range(w + 1, W):
+            gained = _between(window, draft, w, u)
+            if gained != 0:
+                change += gained
+                note_tops(draft.loads, draft.tops)
+    return change
+
+
+@kernel
 def polish(window: Window, draft: Draft, rounds: int, deadline: int) -> int:
     """Improve draft in place, its loads and what is left being known; return its cost.
 
-    Parameters
-    ----------
-    window
-        The decision.
-    draft
-        Changed in place.
-    rounds
-        Rounds at most; it ends after one that changes nothing, or at the deadline.
-    rest
-        (T,) int64, scratch.
-    deadline
-        Nanoseconds, see `lbopt.kernels.deadline`.
+    There are no more than so many rounds, and none after one that changes nothing, or beyond the deadline.
     """
-    W = window.slots.size
     cost = cost_of(window, draft.loads)
     note_tops(draft.loads, draft.tops)
     for _ in range(rounds):
         before = cost
-        for w in range(W):
+        for w in range(window.slots.size):
             if passed(deadline):
                 return cost
             change = _with_pool(window, draft, w)
             if change != 0:
                 cost += change
                 note_tops(draft.loads, draft.tops)
-        for w in range(W):
-            if passed(deadline):
-                return cost
-            for u in range(w + 1, W):
-                change = _between(window, draft, w, u)
-                if change != 0:
-                    cost += change
-                    note_tops(draft.loads, draft.tops)
+        cost += exchange_pairs(window, draft, deadline)
         if cost == before:
             break
     return cost
-
-
-@kernel
-def draw(chance: Ints, below: int) -> int:
-    """Return a number in 0..below - 1 and go on; chance[0] stays below 2**31."""
-    chance[0] = (chance[0] * 1103515245 + 12345) & 0x7FFFFFFF
-    return (chance[0] >> 8) % below
 
 
 @kernel
@@ -218,10 +192,6 @@ def shake(window: Window, draft: Draft, pattern: Ints, moves: int, chance: Ints)
 
     Parameters
     ----------
-    window
-        The decision.
-    draft
-        Set in place.
     pattern, moves
         (W, Q) int64, classes, and how many exchanges are made.
     chance

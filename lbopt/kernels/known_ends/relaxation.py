@@ -33,10 +33,6 @@ def add_row(window: Window, progress: Record, program: Program, kind: int, first
 
     Parameters
     ----------
-    window
-        The decision.
-    progress, program
-        Lines and work are counted, and the row is added, in place.
     kind, first, second
         Kind of the row; its worker or class; its step or class.
     """
@@ -105,8 +101,6 @@ def row_of(program: Program, kind: int, first: int, second: int) -> int:
 
     Parameters
     ----------
-    program
-        The linear program.
     kind, first, second
         Kind of the row; its worker or class; its step or class.
     """
@@ -129,15 +123,7 @@ def drop_loose_rows(progress: Record, program: Program) -> None:
 
 @kernel
 def set_bounds(window: Window, progress: Record, program: Program, box: Box) -> bool:
-    """Give the program the bounds of the box; return False where a chain has no room (the bound is weaker then).
-
-    Parameters
-    ----------
-    window, box
-        The decision and the node at hand.
-    progress, program
-        Changed in place.
-    """
+    """Give the program the bounds of the box; return False where a chain has no room (the bound is weaker then)."""
     n, X = program.nonbasic.size, program.klass.size
     K = window.n.size
     for r in range(program.kind.size):
@@ -177,10 +163,6 @@ def add_broken_rows(window: Window, progress: Record, program: Program, end: int
 
     Parameters
     ----------
-    window
-        The decision.
-    progress, program
-        Changed in place.
     end
         Work, about microseconds.
     """
@@ -242,8 +224,6 @@ def round_prices(window: Window, program: Program, line: int, factor: float, pri
     ----------
     line, factor
         A line of the dictionary, and a factor.
-    prices
-        Set in place.
     """
     n, W, T = program.nonbasic.size, window.slots.size, window.v.shape[1]
     scale = window.scale

@@ -17,8 +17,8 @@ from lbopt.kernels.known_ends.branching import (
     take_node,
     take_settled,
 )
-from lbopt.kernels.known_ends.copying import copy_rows
 from lbopt.kernels.known_ends.dictionary import DEAR, IMPOSSIBLE, SOLVED, objective_value, run, settle_values
+from lbopt.kernels.known_ends.placing import offer
 from lbopt.kernels.known_ends.relaxation import (
     add_broken_rows,
     begin_program,
@@ -103,21 +103,15 @@ def conclude(window: Window, search: Search, bound: int) -> tuple[int, int]:
         return REFUTED, bound
     if choose_branch(window, program, search.prices, box, branch):
         return BRANCHED, bound
-    _keep(search, read_whole(window, program, search.draft, progress.deadline))
+    cost = read_whole(window, program, search.draft, progress.deadline)
+    offer(progress, search.answer, search.draft.pattern, cost)
     if bound >= progress.cost:
         return REFUTED, bound
     if split_anyhow(window, box, branch):
         return BRANCHED, bound
-    _keep(search, take_settled(window, box, search.prices, search.draft, progress.cost))
+    cost = take_settled(window, box, search.prices, search.draft, progress.cost)
+    offer(progress, search.answer, search.draft.pattern, cost)
     return SETTLED, max(bound, exact_bound(window, search.prices, box))
-
-
-@kernel
-def _keep(search: Search, cost: int) -> None:
-    """Keep the assignment in the draft where its cost is below the best one."""
-    if cost < search.progress.cost:
-        search.progress.cost = cost
-        copy_rows(search.answer, search.draft.pattern)
 
 
 @kernel

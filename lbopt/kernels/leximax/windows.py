@@ -100,8 +100,6 @@ def _still_tied(search: Exhaustion, begin: Ints, w: int, p: int) -> bool:
 
     Parameters
     ----------
-    search
-        State of the search.
     begin
         int64 (W + 1,): first place of each worker.
     w, p

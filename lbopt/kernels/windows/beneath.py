@@ -33,16 +33,8 @@ def fill_beneath(pool: Pool, slots: Ints, order: Ints, draft: Draft, rounds: int
 
     Parameters
     ----------
-    pool, slots
-        The decision.
     order
         (W,) int64, workers with fewest slots first.
-    draft
-        Its pattern, left and placed are set in place.
-    rounds
-        Rounds in which slots are opened.
-    scratch
-        Overwritten.
     """
     v, left, pattern, placed, goal = pool.v, draft.left, draft.pattern, draft.placed, draft.goal
     W, K = slots.size, v.size

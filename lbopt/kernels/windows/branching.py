@@ -3,7 +3,7 @@
 from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.windows.sets import FOUND, PATIENCE, next_set
-from lbopt.kernels.windows.state import Box, Draft, Nodes, Pool
+from lbopt.kernels.windows.state import Box, Nodes, Pool, Search, Window
 from lbopt.kernels.windows.sums import total_next_to
 
 
@@ -13,10 +13,6 @@ def take(progress: Record, nodes: Nodes, box: Box, i: int) -> int:
 
     Parameters
     ----------
-    progress, nodes
-        The list of open nodes; one fewer, in place.
-    box
-        The node at hand; overwritten.
     i
         Number of the node.
     """
@@ -41,12 +37,6 @@ def push(progress: Record, nodes: Nodes, box: Box, bound: int, w: int, by_class:
 
     Parameters
     ----------
-    progress, nodes
-        The list of open nodes; one more, in place.
-    box
-        The node at hand.
-    bound
-        Lower bound of the new node, tokens.
     w, by_class, first, last
         The worker; whether `first`..`last` are classes of its next request, or else tokens of its total.
     """
@@ -75,12 +65,6 @@ def beside(pool: Pool, slots: Ints, box: Box, nodes: Nodes, progress: Record, lb
 
     Parameters
     ----------
-    pool, slots, box
-        The decision and the node at hand.
-    nodes, progress
-        The list of open nodes; changed in place.
-    lb
-        Lower bound of the children, tokens.
     w, s
         The worker and its sum at the point of the relaxation, tokens.
     """
@@ -95,37 +79,18 @@ def beside(pool: Pool, slots: Ints, box: Box, nodes: Nodes, progress: Record, lb
 
 
 @kernel
-def around_class(
-    pool: Pool, slots: Ints, box: Box, nodes: Nodes, draft: Draft, progress: Record, lb: int, w: int, row: Ints
-) -> int:
+def around_class(window: Window, search: Search, lb: int, w: int) -> int:
     """Open three children: the next request of worker w is larger than one it could have, smaller, or that one.
 
-    Parameters
-    ----------
-    pool, slots, box
-        The decision and the node at hand.
-    nodes, progress
-        The list of open nodes; changed in place.
-    draft
-        The goals of the workers; its `left` is overwritten.
-    lb
-        Lower bound of the children, tokens.
-    w
-        The worker.
-    row
-        (Q,) int64, scratch.
-
-    Returns
-    -------
-    int
-        Number of the child that goes on.
+    `lb` bounds them. Returns the number of the child that goes on.
     """
+    pool, box, draft, progress, nodes = window.pool, search.box, search.draft, search.progress, search.nodes
     first, last = box.least[w], box.most[w]
     for k in range(pool.v.size):
         draft.left[k] = box.avail[k]
     rest = draft.goal[w] - box.held[w]
-    free = slots[w] - box.fixed[w]
-    state, _ = next_set(pool.v, pool.small, draft.left, free, last, rest, row, True, PATIENCE)
+    row, free = search.scratch.row, window.slots[w] - box.fixed[w]
+    state, _ = next_set(pool, draft.left, free, last, rest, row, True, PATIENCE)
     k = row[0] if state == FOUND else (first + last) // 2  # a set is written largest class first
     k = min(max(k, first), last)
     push(progress, nodes, box, lb, w, True, k + 1, last)
@@ -161,8 +126,6 @@ def scarce(pool: Pool, slots: Ints, box: Box, point: Floats) -> int:
 
     Parameters
     ----------
-    pool, slots, box
-        The decision and the node at hand.
     point
         (W,) float64, sums of the relaxation, tokens.
     """
@@ -200,8 +163,6 @@ def impossible_total(pool: Pool, slots: Ints, box: Box, point: Floats) -> int:
 
     Parameters
     ----------
-    pool, slots, box
-        The decision and the node at hand.
     point
         (W,) float64, sums of the relaxation, tokens.
     """

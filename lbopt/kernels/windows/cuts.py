@@ -18,8 +18,6 @@ def limit_of(pool: Pool, slots: Ints, box: Box, inside: Ints, sense: int, demand
 
     Parameters
     ----------
-    pool, slots, box
-        The decision and the node at hand.
     inside
         (W,) int64, 1 for these workers, else 0.
     sense
@@ -81,8 +79,6 @@ def _with_forced(pool: Pool, slots: Ints, box: Box, inside: Ints, top: bool) -> 
 
     Parameters
     ----------
-    pool, slots, box
-        The decision and the node at hand.
     inside
         (W,) int64, 1 for these workers, else 0.
     top
@@ -130,8 +126,6 @@ def refresh(pool: Pool, slots: Ints, box: Box, cuts: Cuts, count: int, right: In
 
     Parameters
     ----------
-    pool, slots, box
-        The decision and the node at hand.
     cuts, count
         The cuts, and how many of them there are; their limits are set in place.
     right
@@ -168,15 +162,6 @@ def separate(
 
     Candidates are the workers that hold most a slot, one more at a time, and those that hold least. Of each sort those
     are added that are violated most, and most for their number of workers.
-
-    Parameters
-    ----------
-    pool, slots, box
-        The decision and the node at hand.
-    cuts, program, progress
-        The cuts, their right sides and their number; changed in place.
-    scratch
-        Overwritten.
     """
     W = slots.size
     point, right = program.point[program.point.size - W :], program.right

@@ -1,28 +1,11 @@
-"""Assignments near given sums, and what they cost. Pairs of requests next to a total are found by two pointers."""
+"""Assignments near given sums. Pairs of requests next to a total are found by two pointers."""
 
-from lbopt.kernels.arrays import Ints, Record
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import last_fitting
-from lbopt.kernels.windows.state import Draft, Pool, Profile, Scratch
+from lbopt.kernels.windows.state import Draft, Pool, Scratch
 
 _INFINITY = 1 << 60
-
-
-@kernel
-def cost_of(profile: Profile, sums: Ints) -> int:
-    """Return the cost of sums S_w, tokens."""
-    peak = profile.peak
-    W, T = peak.shape
-    G = profile.workers
-    cost = profile.constant
-    for h in range(T):
-        top = profile.floor[h]
-        for w in range(W):
-            top = max(top, peak[w, h] + sums[w])
-        cost += G * top
-    for w in range(W):
-        cost -= T * sums[w]
-    return cost
 
 
 @kernel
@@ -87,16 +70,10 @@ def fill_near(pool: Pool, slots: Ints, order: Ints, draft: Draft, beneath: bool,
 
     Parameters
     ----------
-    pool, slots
-        The decision.
     order
         (W,) int64, workers in the order of filling.
-    draft
-        Its goals are read; its pattern, left and placed are set in place.
     beneath
         Whether totals below the goals are preferred.
-    scratch
-        Overwritten.
     """
     v, left, pattern, placed, sums = pool.v, draft.left, draft.pattern, draft.placed, draft.goal
     W, K = slots.size, v.size
@@ -151,21 +128,3 @@ def total_of(v: Ints, chosen: Ints, c: int) -> int:
     if c == 2:
         total += v[chosen[1]]
     return total
-
-
-@kernel
-def offer(progress: Record, answer: Ints, pattern: Ints, cost: int) -> None:
-    """Keep the pattern where it costs less than the best known.
-
-    Parameters
-    ----------
-    progress, answer
-        The least cost and its pattern, (W, Q) int64; changed in place.
-    pattern, cost
-        (W, Q) int64, classes, and tokens.
-    """
-    if cost < progress.cost:
-        progress.cost = cost
-        for w in range(pattern.shape[0]):
-            for q in range(pattern.shape[1]):
-                answer[w, q] = pattern[w, q]

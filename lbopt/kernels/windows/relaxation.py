@@ -64,12 +64,6 @@ def optimise(
 
     Parameters
     ----------
-    profile, box, cuts
-        The decision, the node at hand and its cuts.
-    program
-        The linear program with a basis whose prices are not negative; solved in place.
-    progress
-        Its pivots are counted in place.
     enough
         Tokens, without the constant of the cost, from which on the value need not be known.
     most
@@ -81,7 +75,7 @@ def optimise(
         OPTIMAL, ABOVE (the value has reached `enough`), EMPTY (the node has no point; `row` is the violated row that
         shows it, and program.rate how) or TIRED (after `most` pivots, or no time left); the value without the constant.
     """
-    peak, floor, worker, step = profile.peak, profile.floor, profile.worker, profile.step
+    peak, floor = profile.peak, profile.floor
     point, edge, basis, right = program.point, program.edge, program.basis, program.right
     price, rate = program.price, program.rate
     low, high, sense, inside = box.low, box.high, cuts.sense, cuts.inside
@@ -130,7 +124,7 @@ def optimise(
             return OPTIMAL, value, -1
         if turn == most or out_of_time(progress):
             return TIRED, value, row
-        _rates(W, T, row, edge, rate, worker, step, sense, inside)
+        _rates(profile, program, cuts, row)
         leaving = -1
         least = 0.0
         for j in range(n):
@@ -147,31 +141,13 @@ def optimise(
 
 
 @kernel
-def _rates(
-    W: int,
-    T: int,
-    row: int,
-    edge: Floats,
-    rate: Floats,
-    worker: Ints,
-    step: Ints,
-    sense: Ints,
-    inside: Ints,
-) -> None:
-    """Set rate[j] to the growth of a row's left side along edge j.
-
-    Parameters
-    ----------
-    W, T, row
-        Open workers, steps, and the row.
-    edge, rate
-        (n, n) and (n,) float64; `rate` is overwritten.
-    worker, step, sense, inside
-        The rows and the cuts, see `Profile` and `Cuts`.
-    """
+def _rates(profile: Profile, program: Program, cuts: Cuts, row: int) -> None:
+    """Set program.rate[j] to the growth of a row's left side along edge j."""
+    edge, rate = program.edge, program.rate
+    W, T = profile.peak.shape
     n = W + T
     if row < W * T:
-        w, h = worker[row], step[row]
+        w, h = profile.worker[row], profile.step[row]
         for j in range(n):
             rate[j] = edge[j, h] - edge[j, T + w]
     elif row < W * T + T + W:
@@ -185,8 +161,8 @@ def _rates(
         for j in range(n):
             total = 0.0
             for w in range(W):
-                total += inside[c, w] * edge[j, T + w]
-            rate[j] = -sense[c] * total
+                total += cuts.inside[c, w] * edge[j, T + w]
+            rate[j] = -cuts.sense[c] * total
 
 
 @kernel
@@ -246,14 +222,8 @@ def exact_bound(profile: Profile, program: Program, box: Box, cuts: Cuts, ray: i
 
     Parameters
     ----------
-    profile, box, cuts
-        The decision, the node at hand and its cuts.
-    program
-        The linear program with its prices; its `scaled` is overwritten.
     ray
         A row, or -1.
-    scratch
-        Overwritten.
     """
     W, T = profile.peak.shape
     n = T + W

@@ -17,28 +17,25 @@ PATIENCE = 3000
 
 @kernel
 def next_set(
-    v: Ints, small: Ints, left: Ints, c: int, most: int, total: int, row: Ints, fresh: bool, patience: int
+    pool: Pool, left: Ints, c: int, most: int, total: int, row: Ints, fresh: bool, patience: int
 ) -> tuple[int, int]:
     """Write the next set of c requests with this total to row[:c] and take it from `left`; the last one is put back.
 
     Parameters
     ----------
-    v, small
-        (K,) int64, sizes, ascending, tokens; (Q + 1,) int64, small[c] is no more than the total of any c requests.
     left
         (K,) int64, requests that are left; changed in place.
     c, most, total
         Requests of the set, the greatest class of any of them, and their total, tokens.
     row
         (Q,) int64, the set; the last one is read unless `fresh`, and the next one is written.
-    fresh, patience
-        Whether this is the first set; steps that may be taken.
 
     Returns
     -------
     state, patience
         FOUND, IMPOSSIBLE (there is no further one; nothing is taken) or GAVE_UP; steps that are left.
     """
+    v, small = pool.v, pool.small
     rest = total
     q, j = 0, 0
     if fresh:
@@ -105,16 +102,8 @@ def assemble(pool: Pool, slots: Ints, order: Ints, box: Box, draft: Draft, patie
 
     Parameters
     ----------
-    pool, slots
-        The decision.
     order
         (W,) int64, workers with fewest slots first.
-    box
-        The node at hand.
-    draft
-        Its goals are read; its other arrays, but `placed` and `tops`, are changed in place.
-    patience
-        Steps before it gives up.
     """
     v, left, pattern, owed, owner = pool.v, draft.left, draft.pattern, draft.owed, draft.owner
     room, rest = draft.room, draft.rest
@@ -166,7 +155,7 @@ def assemble(pool: Pool, slots: Ints, order: Ints, box: Box, draft: Draft, patie
                 state = GAVE_UP
         else:
             w = order[at - F]
-            state, patience = next_set(v, pool.small, left, room[w], box.most[w], rest[w], pattern[w], fresh, patience)
+            state, patience = next_set(pool, left, room[w], box.most[w], rest[w], pattern[w], fresh, patience)
         if state == FOUND:
             at += 1
             fresh = True
@@ -185,10 +174,6 @@ def _write_rest(slots: Ints, order: Ints, box: Box, draft: Draft, F: int) -> Non
     ----------
     slots, order
         (W,) int64, slots of the workers, and the order of filling.
-    box
-        The node at hand.
-    draft
-        Its pattern and room are changed in place.
     F
         Forced requests that were given to workers.
     """

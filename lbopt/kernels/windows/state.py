@@ -16,13 +16,10 @@ Kernels take the parts of the state that they read. The same names mean the same
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lbopt.kernels.arrays import Floats, Ints, Record, integers
 from lbopt.kernels.by_reference import by_reference
-
-Words = NDArray[np.uint64]
+from lbopt.kernels.known_ends.state import Draft as Made
+from lbopt.kernels.known_ends.state import Window as Fleet
 
 #: Cuts kept at a time.
 CUTS = 64
@@ -68,7 +65,6 @@ class Pool(NamedTuple):
     small: Ints  # (Q + 1,) totals of the smallest requests
     listed: Ints  # all totals that few requests can have, ascending for each number of them
     begin: Ints  # (Q + 2,) where those of c requests begin; they end where those of c + 1 begin
-    sums: Words  # (., .) bit t of row c: whether c requests can have the total t; rows that are absent are not known
 
 
 @by_reference
@@ -90,6 +86,7 @@ class Window(NamedTuple):
 
     pool: Pool
     profile: Profile
+    fleet: Fleet  # the same decision, where every request of a class has its size at every step
     slots: Ints  # (W,)
     low: Ints  # (W,) total of the smallest requests that fill it
     high: Ints  # (W,) total of the largest
@@ -145,17 +142,6 @@ class Program(NamedTuple):
 
 
 @by_reference
-class Tops(NamedTuple):
-    """The heaviest workers of each step; a worker of -1 is a closed one, or none."""
-
-    load: Ints  # (T,) of the heaviest worker
-    worker: Ints  # (T,)
-    second_load: Ints  # (T,)
-    second_worker: Ints  # (T,)
-    third_load: Ints  # (T,)
-
-
-@by_reference
 class Draft(NamedTuple):
     """An assignment in the making."""
 
@@ -167,7 +153,7 @@ class Draft(NamedTuple):
     owner: Ints  # (W * Q,) who gets them: position in the order of filling, from its end
     room: Ints  # (W,) slots that are still empty
     rest: Ints  # (W,) what is missing to the goal
-    tops: Tops
+    made: Made  # the same pattern and requests left, with loads
 
 
 @by_reference

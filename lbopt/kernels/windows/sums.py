@@ -1,57 +1,14 @@
-"""Which totals a worker can have at all: exact for one or two slots, from what is left; listed or tabulated for a few
-more; for many, all in between.
+"""Which totals a worker can have at all: exact for one or two slots, from what is left; for more slots those that are
+listed, or all in between where they are too many to be listed.
 
-Few totals are listed, more are tabulated, one bit each. Lists and tables are relaxed in one respect: a total of c
-requests may use a class more often than it has requests. So a total that is missing is impossible, and one that is
-there need not be possible.
+Lists are relaxed in one respect: a total of c requests may use a class more often than it has requests. So a total that
+is missing is impossible, and one that is there need not be possible.
 """
-
-import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import last_fitting
-from lbopt.kernels.windows.state import Box, Pool, Words
-
-
-@kernel
-def tabulate(v: Ints, most: int, sums: Words) -> None:
-    """Set bit t of sums[c] where c classes, 2 <= c <= most, have the total t; row 1 holds the sizes."""
-    one = np.uint64(1)
-    for size in v:
-        sums[1, size >> 6] |= one << np.uint64(size & 63)
-    for c in range(2, most + 1):
-        words = ((c - 1) * v[v.size - 1] >> 6) + 1
-        for size in v:
-            jump, shift = size >> 6, np.uint64(size & 63)
-            if size & 63 == 0:
-                for i in range(words):
-                    sums[c, i + jump] |= sums[c - 1, i]
-            else:
-                back = np.uint64(64) - shift
-                for i in range(words):
-                    sums[c, i + jump] |= sums[c - 1, i] << shift
-                    sums[c, i + jump + 1] |= sums[c - 1, i] >> back
-
-
-@kernel
-def _last_listed(listed: Ints, low: int, high: int, t: int) -> int:
-    """Return the position of the last total <= t in listed[low:high]; low - 1 where there is none.
-
-    Parameters
-    ----------
-    listed
-        int64, totals, tokens, ascending from `low` to `high`.
-    low, high, t
-        The part that is searched, and the total, tokens.
-    """
-    while low < high:
-        middle = (low + high) >> 1
-        if listed[middle] <= t:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
+from lbopt.kernels.windows.state import Box, Pool
 
 
 @kernel
@@ -117,8 +74,6 @@ def total_of_left(pool: Pool, avail: Ints, left: int, least: int, most: int, t: 
 
     Parameters
     ----------
-    pool
-        The waiting requests.
     avail
         (K,) int64, how many of them are left.
     left, least, most, t, up
@@ -136,16 +91,12 @@ def total_of_left(pool: Pool, avail: Ints, left: int, least: int, most: int, t: 
     t = max(t, low) if up else min(t, high)
     if not low <= t <= high:
         return -1
-    listed, begin, sums = pool.listed, pool.begin, pool.sums
-    if begin[left] < begin[left + 1]:
-        at = _last_listed(listed, begin[left], begin[left + 1], t - 1 if up else t) + (1 if up else 0)
-        if not begin[left] <= at < begin[left + 1]:
+    first, last = pool.begin[left], pool.begin[left + 1]
+    if first < last:
+        at = last_fitting(pool.listed[first:last], t - 1 if up else t) + (1 if up else 0)
+        if not 0 <= at < last - first:
             return -1
-        t = listed[at]
-    elif left < sums.shape[0]:
-        step = 1 if up else -1
-        while low <= t <= high and (sums[left, t >> 6] >> np.uint64(t & 63)) & np.uint64(1) == 0:
-            t += step
+        t = pool.listed[first + at]
     return t if low <= t <= high else -1
 
 
@@ -155,8 +106,6 @@ def total_next_to(pool: Pool, slots: Ints, box: Box, w: int, t: int, up: bool) -
 
     Parameters
     ----------
-    pool, slots, box
-        The decision and the node at hand.
     w, t, up
         The worker, tokens, the side of t.
     """

@@ -8,6 +8,7 @@ worker that was hardest to serve is smaller than it could be, exactly that one, 
 
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import out_of_time
+from lbopt.kernels.known_ends.placing import offer
 from lbopt.kernels.windows.beneath import fill_beneath, margins
 from lbopt.kernels.windows.boxes import snap
 from lbopt.kernels.windows.branching import (
@@ -21,7 +22,7 @@ from lbopt.kernels.windows.branching import (
     take,
 )
 from lbopt.kernels.windows.cuts import refresh, separate
-from lbopt.kernels.windows.placing import cost_of, fill_near, offer
+from lbopt.kernels.windows.placing import fill_near
 from lbopt.kernels.windows.polish import polish
 from lbopt.kernels.windows.relaxation import ABOVE, EMPTY, OPTIMAL, exact_bound, first_basis, optimise, sound
 from lbopt.kernels.windows.sets import FOUND, GAVE_UP, PATIENCE, assemble
@@ -160,7 +161,7 @@ def visit(window: Window, search: Search, lb: int) -> int:
         state, progress.worker = assemble(pool, slots, window.order, box, draft, PATIENCE << progress.doubled)
         progress.work += (PATIENCE << progress.doubled) // _STEPS if state == GAVE_UP and progress.doubled > 0 else 0
         if state == FOUND:
-            offer(progress, search.answer, draft.pattern, cost_of(window.profile, draft.goal))
+            offer(progress, search.answer, draft.pattern, polish(window, draft, 0, search.scratch, progress))
     if state != FOUND and (progress.visited * W <= _EAGER or progress.visited % 16 == 1):
         _look_near(window, search)
     if lb >= progress.cost:
@@ -191,7 +192,7 @@ def visit(window: Window, search: Search, lb: int) -> int:
         return NO_SETS
     progress.worker = w
     if slots[w] - box.fixed[w] > 1 and box.fixed[w] < box.first.shape[1]:
-        progress.next_node = around_class(pool, slots, box, nodes, draft, progress, lb, w, search.scratch.row)
+        progress.next_node = around_class(window, search, lb, w)
         return BY_CLASS
     s = draft.goal[w]
     push(progress, nodes, box, lb, w, False, box.low[w], s - 1)
@@ -216,7 +217,7 @@ def _look_near(window: Window, search: Search) -> None:
                 draft.goal[w] = min(max(scratch.margin[w], box.low[w]), box.high[w])
             filled = fill_beneath(pool, slots, window.order, draft, _ROUNDS, scratch)
         if filled:
-            cost = polish(pool, profile, slots, draft, 3, scratch, progress)
+            cost = polish(window, draft, 3, scratch, progress)
             offer(progress, search.answer, draft.pattern, cost)
         progress.work += W * W // 5 + W * turn
     for w in range(W):

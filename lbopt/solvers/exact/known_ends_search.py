@@ -29,6 +29,9 @@ _SLICE = 3_000
 
 _POLISH_ROUNDS, _SHAKEN_ROUNDS, _SHAKES = 40, 6, 40
 
+#: Work of a tree, about microseconds, after which the best assignment is shaken.
+_SHORT_TREE = 10_000
+
 #: Columns up to which the linear program is quicker than prices by ascent.
 _FEW_COLUMNS = 2_000
 
@@ -153,7 +156,12 @@ class _Run:
         return self._by_tree(tree) if tree.affordable else self._by_ascent()
 
     def _by_tree(self, tree: Tree) -> str:
+        short = True
         while True:
+            if short and tree.progress.work > _SHORT_TREE:  # a better assignment will pay
+                short = False
+                self._shake(4 * _SHAKES)
+                tree.progress.cost = self.cost
             state = tree.advance(_SLICE, self.limits.deadline())
             self._keep(int(tree.progress.cost), tree.answer)
             self.bound = max(self.bound, int(tree.progress.bound))

@@ -11,6 +11,9 @@ from functools import cache
 import numpy as np
 
 from lbopt.kernels.arrays import record
+from lbopt.kernels.known_ends.state import Draft as Made
+from lbopt.kernels.known_ends.state import Tops
+from lbopt.kernels.known_ends.state import Window as Fleet
 from lbopt.kernels.windows.state import (
     CUTS,
     DONE,
@@ -25,10 +28,8 @@ from lbopt.kernels.windows.state import (
     Program,
     Scratch,
     Search,
-    Tops,
     Window,
 )
-from lbopt.kernels.windows.sums import tabulate
 from lbopt.kernels.windows.tree import advance
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
@@ -45,9 +46,8 @@ _FINEST_SCALE = 1 << 26
 #: Beyond this many tokens floats no longer guide.
 _LONGEST_LOAD = 1 << 30
 
-#: Totals of few requests are listed while there are at most so many combinations, and else tabulated up to so many
-#: requests and tokens.
-_FEW_TOTALS, _MOST_TABLES, _TABLE = 4_000, 4, 1 << 17
+#: Totals of few requests are listed while there are at most so many combinations.
+_FEW_TOTALS = 4_000
 
 #: Slots that stay empty, each of which is filled by an empty request: more are left to `known_ends`, which counts them.
 _MOST_EMPTY = 1 << 20
@@ -129,13 +129,24 @@ class WindowDecision:
                 small=ascending[: int(open_slots.max()) + 1],
                 listed=listed,
                 begin=begin,
-                sums=_tabulated_totals(v, begin),
             ),
             profile=Profile(
                 peak=np.ascontiguousarray(peak[self.workers]),
                 floor=floor,
                 worker=np.concatenate([np.repeat(every, T), np.full(T, -1), every, every, np.full(CUTS, -1)]),
                 step=np.concatenate([np.tile(np.arange(T), every.size + 1), np.full(2 * every.size + CUTS, -1)]),
+                workers=G,
+                constant=self.constant,
+                scale=scale,
+            ),
+            fleet=Fleet(
+                peak=np.ascontiguousarray(peak[self.workers]),
+                slots=open_slots,
+                owner=_ints(T),  # only bounds ask for it, as for the scale
+                v=np.repeat(v[:, None], T, axis=1),
+                total=T * v,
+                n=n.astype(np.int64),
+                must=counted,
                 workers=G,
                 constant=self.constant,
                 scale=scale,
@@ -152,6 +163,8 @@ class WindowDecision:
         W, T = profile.peak.shape
         K, Q, n = self.window.pool.v.size, int(self.window.slots.max()), W + T
         D = min(Q, _DEPTH)
+        tops = Tops(*(_ints(T) for _ in Tops._fields))
+        made = Made(pattern=_ints(W, Q), loads=_ints(W, T), left=_ints(K), tops=tops, rest=_ints(T))
         nodes = max(16, min(_NODES, _MEMORY // (W * (2 + 2 * D))))
         search = Search(
             progress=record(PROGRESS),
@@ -185,14 +198,14 @@ class WindowDecision:
             ),
             draft=Draft(
                 goal=_ints(W),
-                pattern=_ints(W, Q),
-                left=_ints(K),
+                pattern=made.pattern,
+                left=made.left,
                 placed=_ints(W),
                 owed=_ints(W * Q),
                 owner=_ints(W * Q),
                 room=_ints(W),
                 rest=_ints(W),
-                tops=Tops(*(_ints(T) for _ in Tops._fields)),
+                made=made,
             ),
             answer=_ints(W, Q),
             scratch=Scratch(
@@ -250,17 +263,6 @@ def _listed_totals(v: IntArray, most: int) -> tuple[IntArray, IntArray]:
         begin.append(begin[-1] + row.size)
     begin += [begin[-1]] * (most + 2 - len(begin))
     return np.concatenate([np.zeros(0, dtype=np.int64), *rows]), np.array(begin, dtype=np.int64)
-
-
-def _tabulated_totals(v: IntArray, begin: IntArray) -> np.ndarray:
-    """Return the tables of totals, up to as many requests as they are affordable for."""
-    largest, most = int(v[-1]), begin.size - 2
-    rows = min(most, _MOST_TABLES, _TABLE // max(1, largest))
-    if rows < 2 or begin[rows] < begin[rows + 1]:  # what is listed needs no table
-        return np.zeros((0, 0), dtype=np.uint64)
-    sums = np.zeros((rows + 1, (rows * largest >> 6) + 2), dtype=np.uint64)
-    tabulate(v, rows, sums)
-    return sums
 
 
 @cache

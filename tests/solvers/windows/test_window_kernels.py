@@ -8,11 +8,13 @@ import pytest
 from scipy.optimize import linprog
 from solvers.windows.window_problems import random_window
 
+from lbopt.kernels.known_ends.placing import cost_of
+from lbopt.kernels.known_ends.polish import heaviest_beside, note_tops
 from lbopt.kernels.windows.boxes import snap
 from lbopt.kernels.windows.branching import take
 from lbopt.kernels.windows.cuts import limit_of, refresh, separate
-from lbopt.kernels.windows.placing import cost_of, fill_near, nearest
-from lbopt.kernels.windows.polish import cost_alone, cost_of_two, ideal_total, note_tops, polish
+from lbopt.kernels.windows.placing import fill_near, nearest
+from lbopt.kernels.windows.polish import cost_of_change, ideal_change, polish
 from lbopt.kernels.windows.relaxation import OPTIMAL, exact_bound, first_basis, optimise, sound
 from lbopt.kernels.windows.sets import FOUND, IMPOSSIBLE, next_set
 from lbopt.kernels.windows.sums import total_of_left
@@ -57,7 +59,7 @@ def test_the_next_total_is_the_nearest_that_exists():
             found = total_of_left(pool, avail, c, least, most, t, up)
             if c < 3:
                 assert found == wanted
-            elif wanted >= 0:  # tables may hold totals that no three requests have, never miss one
+            elif wanted >= 0:  # lists may hold totals that no three requests have, never miss one
                 assert t <= found <= wanted if up else wanted <= found <= t
 
 
@@ -75,7 +77,7 @@ def test_the_sets_with_a_total_are_listed_once_each_and_put_back():
         }
         row, found, fresh = np.zeros(c, dtype=np.int64), [], True
         while True:
-            state, _ = next_set(pool.v, pool.small, left, c, most, total, row, fresh, 10**6)
+            state, _ = next_set(pool, left, c, most, total, row, fresh, 10**6)
             if state != FOUND:
                 break
             found.append(tuple(row.tolist()))
@@ -179,32 +181,30 @@ def test_the_relaxation_is_solved_and_its_exact_bound_is_below_it():
 
 def test_costs_of_sums_and_of_changes_agree_with_the_objective():
     for problem, decision, search, rng in roots(5, 100):
-        window, draft = decision.window, search.draft
-        pool, profile, slots = window.pool, window.profile, window.slots
-        G = profile.workers
+        window, draft, made = decision.window, search.draft, search.draft.made
+        G, T = window.fleet.workers, problem.horizon + 1
         draft.goal[:] = [rng.randint(int(a), int(b)) for a, b in zip(window.low, window.high, strict=True)]
-        assert fill_near(pool, slots, window.order, draft, rng.random() < 0.5, search.scratch)
+        assert fill_near(window.pool, window.slots, window.order, draft, rng.random() < 0.5, search.scratch)
         search.answer[:] = draft.pattern
         cost = objective(problem, decision.handed_out(search))
-        assert cost_of(profile, draft.placed) == cost
-        note_tops(profile, draft.placed, draft.tops)
-        w, u = 0, slots.size - 1
-        sums = draft.placed.copy()
-        t, s = (rng.randint(0, int(window.high[x])) for x in (w, u))
-        before = cost_alone(profile.peak, G, draft.tops, w, sums[w])
-        changed = sums.copy()
-        changed[w] = t
-        after = cost_alone(profile.peak, G, draft.tops, w, t)
-        assert cost_of(profile, changed) - cost == after - before
+        assert polish(window, draft, 0, search.scratch, search.progress) == cost
+        assert (made.loads - window.profile.peak == draft.placed[:, None]).all()
+        note_tops(made.loads, made.tops)
+        w, u = 0, window.slots.size - 1
+        one, other = (rng.randint(0, int(window.high[x])) - int(draft.placed[x]) for x in (w, u))
+        changed = made.loads.copy()
+        changed[w] += one
+        made.rest[:] = [heaviest_beside(made.tops, h, w, w) for h in range(T)]
+        before = cost_of_change(made, G, w, 0)
+        assert cost_of(window.fleet, changed) - cost == cost_of_change(made, G, w, one) - before
+        ideal = ideal_change(made, G, w, search.scratch.gaps)
+        least = cost_of_change(made, G, w, ideal)
+        assert all(least <= cost_of_change(made, G, w, x) for x in (one, ideal - 1, ideal + 1))
         if w != u:
-            changed[u] = s
-            before = cost_of_two(profile.peak, G, draft.tops, w, sums[w], u, sums[u])
-            after = cost_of_two(profile.peak, G, draft.tops, w, t, u, s)
-            assert cost_of(profile, changed) - cost == after - before
-        ideal = ideal_total(profile.peak, G, draft.tops, w, search.scratch.gaps)
-        least = cost_alone(profile.peak, G, draft.tops, w, ideal)
-        assert all(least <= cost_alone(profile.peak, G, draft.tops, w, x) for x in (t, ideal - 1, ideal + 1))
-        polished = polish(pool, profile, slots, draft, 3, search.scratch, search.progress)
+            changed[u] += other
+            tops = [max(heaviest_beside(made.tops, h, w, u), changed[w, h], changed[u, h]) for h in range(T)]
+            assert tops == np.maximum(changed.max(axis=0), 0).tolist()
+        polished = polish(window, draft, 3, search.scratch, search.progress)
         search.answer[:] = draft.pattern
         assignment = decision.handed_out(search)
         assert polished == objective(problem, assignment) <= cost
