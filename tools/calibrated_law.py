@@ -35,11 +35,12 @@ from lbopt.exceptions import InputError
 from lbopt.hardware.calibrated import PARAMETERS, Posterior, Scatter, StepFeatures, prior, shipped_posterior
 from lbopt.hardware.calibrated.law import MEANS
 from lbopt.hardware.calibrated.posterior import FILE, FREEDOM, Numbers, Solution, StackedRows
-from lbopt.hardware.published import MeasuredStep, held_out_sources, measured_steps
+from lbopt.hardware.published import MeasuredStep
 from lbopt.report.contents import Contents, write_folder
 from lbopt.report.figures import COLOURS, new_figure
 from lbopt.report.folder import check_target
 from lbopt.table import Table
+from tools.measured_steps import held_out_sources, measured_steps
 
 #: Where the search for the standard deviations starts, and by which factor they are believed to lie from it.
 _START = (0.06, 0.3, 0.2)

@@ -18,8 +18,8 @@ from lbopt.hardware.calibrated import (
     step_parts,
     update,
 )
-from lbopt.hardware.published import held_out_sources, measured_steps
 from tools.calibrated_law import calibrate_steps, forecast_source, leave_sources_out, steps_to_learn_from
+from tools.measured_steps import held_out_sources, measured_steps
 
 STEPS = steps_to_learn_from()
 PLAIN = np.array([0.0 if p.name not in ("fixed", "launch", "host", "reduce", "call") else -40.0 for p in PARAMETERS])

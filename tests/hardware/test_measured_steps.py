@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from lbopt.exceptions import InputError
-from lbopt.hardware.published import MeasuredStep, held_out_sources, measured_sources, measured_steps, the_draw
+from lbopt.hardware.published import MeasuredStep
+from tools.measured_steps import held_out_sources, measured_sources, measured_steps, the_draw
 
 STEPS = measured_steps()
 

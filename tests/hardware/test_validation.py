@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from lbopt.hardware.published import held_out_sources, measured_steps
 from tools.calibrated_law import Forecast, Validation, main, validation_tables
+from tools.measured_steps import held_out_sources, measured_steps
 
 
 def test_what_is_shown_and_written(tmp_path, monkeypatch, capsys):

@@ -5,12 +5,8 @@ from lbopt.hardware.published.tables import (
     MeasuredStep,
     Pedigree,
     PublishedTable,
-    held_out_sources,
-    measured_sources,
-    measured_steps,
     published_names,
     published_table,
-    the_draw,
 )
 
 __all__ = [
@@ -18,10 +14,6 @@ __all__ = [
     "MeasuredStep",
     "Pedigree",
     "PublishedTable",
-    "held_out_sources",
-    "measured_sources",
-    "measured_steps",
     "published_names",
     "published_table",
-    "the_draw",
 ]

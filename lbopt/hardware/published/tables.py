@@ -6,11 +6,8 @@ A table is two files in `data/`: NAME.csv with the printed digits, one unit a co
 (paper, arXiv number, place in it) and with what is uncertain or restored, so that a reconstruction is not mistaken for
 print.
 
-Measured decode steps of public documents, as objects that a law can be asked about.
-
-The rows are the published table `measured-steps`; `measured/sources.toml` names the documents, and
-`measured/held_out.toml` the sources that no calibration may see. Two were drawn by seed before the first law was
-fitted; a later draw added a third, from documents found afterwards, before anything of the law was changed.
+A measured decode step, as an object that a law can be asked about; `tools.measured_steps` reads those of the published
+table `measured-steps`.
 """
 
 from __future__ import annotations
@@ -20,7 +17,6 @@ import io
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from importlib.resources import files
 from typing import Any
 
@@ -137,12 +133,6 @@ def _table(name: str, card: Mapping[str, Any], text: str) -> PublishedTable:
     return PublishedTable(name, card["about"], Pedigree(**pedigree), columns, rows, text)
 
 
-TABLE = "measured-steps"
-
-#: Columns of the table that hold text; all others are numbers.
-_TEXT = ("source", "run", "device", "model", "experts", "place")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredStep(DecodeStep):
     """One measured decode step; the columns of the table `measured-steps`.
@@ -170,52 +160,3 @@ class MeasuredStep(DecodeStep):
         DecodeStep.__post_init__(self)
         if not self.seconds > 0:
             raise InputError(f"{self.place}: the step takes {self.seconds} s; expected a time above 0")
-
-
-def measured_steps() -> tuple[MeasuredStep, ...]:
-    """Return the measured steps of the shipped table, in its order."""
-    years = {source: _year(document["date"]) for source, document in measured_sources().items()}
-    return tuple(_step(row, years[str(row["source"])]) for row in published_table(TABLE).rows)
-
-
-def measured_sources() -> dict[str, Mapping[str, str]]:
-    """Return the documents by their keys: title, address, date, converted, uncertain."""
-    return _toml("sources")
-
-
-def held_out_sources() -> tuple[str, ...]:
-    """Return the sources that no calibration may see, in the order in which they were drawn."""
-    draw = _toml("held_out")
-    return (*draw["held_out"], *draw["later"]["held_out"])
-
-
-def the_draw() -> dict[str, Any]:
-    """Return how the sources that are held out were drawn: seed, drawable, order, held_out; and of `later` the same."""
-    return _toml("held_out")
-
-
-def _toml(name: str) -> dict[str, Any]:
-    text = files(__package__).joinpath("measured", f"{name}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
-
-
-def _year(day: str) -> float:
-    """Return 2025.5 for the middle of 2025."""
-    published = date.fromisoformat(day)
-    return published.year + (published.timetuple().tm_yday - 0.5) / 365.25
-
-
-def _step(row: Mapping[str, float | str], year: float) -> MeasuredStep:
-    given: dict[str, Any] = {name: float(value) for name, value in row.items() if name not in _TEXT}
-    seconds = given.pop("step_time_ms") / 1e3
-    del given["mean_load_tokens"]
-    given |= {name: int(given[name]) for name in ("devices", "tp")}
-    overlap = bool(given.pop("overlap"))
-    given |= {name: str(row[name]) for name in _TEXT if name != "experts"}
-    return MeasuredStep(
-        **given,
-        expert_parallel=row["experts"] == "parallel",
-        overlap=overlap,
-        year=year,
-        seconds=seconds,
-    )
