@@ -20,6 +20,9 @@ from lbopt.model.step_problem import StepProblem
 
 Row = tuple[int, ...]
 
+#: What a plain problem asks besides the number that it admits.
+_NOTHING = Conditions()
+
 
 @dataclass(frozen=True, slots=True)
 class RequestKind:
@@ -111,9 +114,9 @@ class PacedNumbers:
 
 def paced_numbers(problem: StepProblem) -> PacedNumbers:
     """Return the numbers of a problem."""
-    conditions, G = problem.conditions or Conditions(admit=problem.num_admitted), problem.num_workers
+    plain, conditions, G = problem.conditions is None, problem.conditions or _NOTHING, problem.num_workers
     pace = [1] * G if conditions.pace is None else conditions.pace.tolist()
-    resources = conditions.resources
+    resources = () if plain else conditions.resources
     base = [[pace[g] * load for load in row] for g, row in enumerate(problem.base.tolist())]
     lightest = [list(row) for row in base]
     running = []
@@ -131,8 +134,8 @@ def paced_numbers(problem: StepProblem) -> PacedNumbers:
         limits=tuple(tuple(resource.limit.tolist()) for resource in resources),
         kinds=_kinds(problem, conditions, resources, pace),
         running=tuple(running),
-        exactly=conditions.exactly,
-        goals=conditions.goals,
+        exactly=problem.num_admitted if plain else conditions.exactly,
+        goals=() if plain else conditions.goals,
     )
 
 

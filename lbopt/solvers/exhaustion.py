@@ -34,9 +34,11 @@ _NODES_A_LOOK = 128  # nodes between two looks at the clock: a few milliseconds
 Stopped = Callable[[], str | None]
 
 
-def leaf_estimate(numbers: PacedNumbers) -> int:
-    """Return an upper bound on the number of leaves of the exhaustive search."""
+def most_leaves(numbers: PacedNumbers) -> int | None:
+    """Return an upper bound on the leaves of an exhaustion; None where too many choices come after each other."""
     kinds, places = numbers.kinds, _deciding(numbers)
+    if len(places) + len(kinds) + len(numbers.running) > DEEPEST:
+        return None
     size, workers = numbers.problem.num_requests, len(places)
     all_go = numbers.exactly == size
     # (a) kind by kind: how a kind spreads over its workers and the waiting pool.
@@ -58,11 +60,6 @@ def leaf_estimate(numbers: PacedNumbers) -> int:
     else:
         by_request = (workers + (not all_go)) ** size
     return min(by_kind, by_worker, by_request) << len(numbers.running)
-
-
-def too_deep(numbers: PacedNumbers) -> bool:
-    """Return whether there are too many choices after each other."""
-    return len(_deciding(numbers)) + len(numbers.kinds) + len(numbers.running) > DEEPEST
 
 
 def exhausted(
@@ -284,10 +281,11 @@ def _modes(numbers: PacedNumbers, g: int) -> list[tuple[int, int, tuple[int, ...
 
 def refuse_leaves(numbers: PacedNumbers) -> None:
     """Raise an `InputError` where exhaustion would take too long."""
-    deep, leaves = too_deep(numbers), leaf_estimate(numbers)
-    if deep or leaves > LEAF_LIMIT:
-        count = f"{float(leaves):.2g}" if leaves < 10**300 else "more than 1e+300"
-        much = "too many choices after each other" if deep else f"up to {count} assignments"
+    leaves = most_leaves(numbers)
+    if leaves is None or leaves > LEAF_LIMIT:
+        much = "too many choices after each other"
+        if leaves is not None:
+            much = f"up to {f'{float(leaves):.2g}' if leaves < 10**300 else 'more than 1e+300'} assignments"
         raise InputError(f"exhaustion would visit {much}; brute-force accepts {LEAF_LIMIT:.1g}: choose another solver")
 
 

@@ -21,7 +21,7 @@ from lbopt.model import StepProblem, check_assignment
 from lbopt.solvers.budget import Budget, Stops
 from lbopt.solvers.checked import checked
 from lbopt.solvers.engine import Engine, Known, Question
-from lbopt.solvers.exhaustion import leaf_estimate, too_deep
+from lbopt.solvers.exhaustion import most_leaves
 from lbopt.solvers.opening import reason, without_reason
 from lbopt.solvers.program_engine import too_wide
 from lbopt.solvers.registry import AUTO_ORDER, OWN, OWN_SEARCHES, automatic, create, is_available, require
@@ -121,6 +121,8 @@ def _asked(engine: Engine, known: Known, budget: Budget) -> Known:
     if engine.refusal() is not None:
         return known
     known = engine.run(known, budget)
+    if known.final and budget.limits.callback is None:
+        return known
     reached = budget.limits.reached(0, *known.told)
     if known.final or reached not in ("target", "cancelled"):
         return known
@@ -149,8 +151,7 @@ def _auto(question: Question) -> str:
     """Return the backend that "auto" takes."""
     if question.problem.conditions is None and too_wide(question.problem):  # no solver is started
         return "brute-force"
-    leaves = None if too_deep(question.numbers) else leaf_estimate(question.numbers)
-    return automatic(leaves, lambda: question.program.total)
+    return automatic(most_leaves(question.numbers), lambda: question.program.total)
 
 
 def _refuse_width(problem: StepProblem) -> None:

@@ -25,7 +25,7 @@ from lbopt.solvers.budget import Budget
 from lbopt.solvers.conditions.greedy import elementary_bounds, greedy_decision
 from lbopt.solvers.elementary import greedy_assignment
 from lbopt.solvers.engine import Bound, Decision, Engine, Known, Question
-from lbopt.solvers.exhaustion import exhausted, leaf_estimate, refuse_leaves, too_deep, with_workers_in_order
+from lbopt.solvers.exhaustion import exhausted, most_leaves, refuse_leaves, with_workers_in_order
 from lbopt.solvers.program_engine import too_wide
 from lbopt.solvers.registry import LEAF_LIMIT
 
@@ -98,8 +98,8 @@ class Exhaustion(Engine):
                 return "memory"
         elif self.name == "small" and problem.num_requests > MOST_UNDER_CONDITIONS:
             return "leaves"
-        numbers = self.question.numbers
-        return "leaves" if too_deep(numbers) or leaf_estimate(numbers) > LEAVES[self.name] else None
+        leaves = most_leaves(self.question.numbers)
+        return "leaves" if leaves is None or leaves > LEAVES[self.name] else None
 
     def run(self, known: Known, budget: Budget) -> Known:
         """Exhaust, from the best decision that is known; where the time is over, the bounds are the elementary ones."""
@@ -299,7 +299,8 @@ def _possible_without(numbers: PacedNumbers, name: str) -> bool:
     again = paced_numbers(lighter)
     if reason(again) is not None:
         return False
-    if too_deep(again) or leaf_estimate(again) > TRIED_LEAVES:
+    leaves = most_leaves(again)
+    if leaves is None or leaves > TRIED_LEAVES:
         return False
     return exhausted(again, None)[0] is not None
 

@@ -146,7 +146,8 @@ class Result(Displayed):
         goals = () if problem.conditions is None else problem.conditions.goals
         rank = (None,) * len(bounds) if best is None else best.rank
         bound, proofs, stop = bounds[-1].value, {one.proof for one in bounds}, known.stop
-        if known.closed and stop != "interrupted":
+        closed = known.closed
+        if closed and stop != "interrupted":
             stop = "proved" if proofs <= {*PROVED_BY} else "searched" if proofs <= {*PROVED_BY, SEARCH} else "claimed"
         elif stop == "done":  # the solver says that it was done, with a bound below what it reached
             stop = "claimed"
@@ -162,7 +163,8 @@ class Result(Displayed):
         if best is None:
             nothing: dict[str, Any] = dict.fromkeys(("objective", "gap", "relative_gap", "barrier_gap"))
             return cls(assignment=None, **nothing, **said, status="unknown")
-        workers, pauses = check_assignment(problem, best.assignment), check_paused(problem, best.paused)
+        workers = check_assignment(problem, best.assignment)
+        pauses = None if problem.conditions is None else check_paused(problem, best.paused)
         workers.flags.writeable = False
         if pauses is not None:
             pauses.flags.writeable = False
@@ -174,7 +176,7 @@ class Result(Displayed):
             gap=value - bound,
             relative_gap=(value - bound) / max(1, value),
             barrier_gap=(value - bound) / barrier if barrier else 0.0,
-            status="optimal" if known.closed else "feasible",
+            status="optimal" if closed else "feasible",
             **said,
         )
 

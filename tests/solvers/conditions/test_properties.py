@@ -15,7 +15,7 @@ from solvers.small_problems import naive_optimum, step_problems
 from lbopt import Conditions, InfeasibleDecisionError, StepProblem, solve
 from lbopt.model.formulation import formulate
 from lbopt.model.paced_numbers import paced_numbers
-from lbopt.solvers.exhaustion import _key, exhausted, leaf_estimate
+from lbopt.solvers.exhaustion import _key, exhausted, most_leaves
 from lbopt.solvers.program_engine import decoded
 
 WIDE = 10**9
@@ -187,7 +187,7 @@ def test_no_more_leaves_than_estimated(case):
             for g in range(len(keys))
         ]
         different.add((tuple(sorted(given)), tuple(pauses)))
-    assert len(different) <= leaf_estimate(numbers)
+    assert len(different) <= most_leaves(numbers)
 
 
 @settings(max_examples=60, deadline=None)

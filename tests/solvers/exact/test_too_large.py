@@ -11,7 +11,7 @@ from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers import is_available, solve, verify
 from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.workspace import bytes_needed, fits_memory
-from lbopt.solvers.exhaustion import leaf_estimate
+from lbopt.solvers.exhaustion import most_leaves
 from lbopt.solvers.program_engine import too_wide
 from lbopt.solvers.registry import AUTO_LEAVES, LEAF_LIMIT
 
@@ -93,7 +93,7 @@ def test_what_takes_longer_to_exhaust_hears_the_clock():
     rng = random.Random(1)
     work = [[rng.randint(0, 2**50) for _ in range(5)] for _ in range(13)]
     problem = StepProblem(base=np.zeros((4, 5), dtype=np.int64), slots=[1, 2, 3, 3], work=work)
-    assert AUTO_LEAVES < leaf_estimate(paced_numbers(problem)) <= LEAF_LIMIT
+    assert AUTO_LEAVES < most_leaves(paced_numbers(problem)) <= LEAF_LIMIT
     result = solve(problem, time_limit=0.02)
     assert (result.stop_reason, result.solver) in (("time", "brute-force"), ("time", "exact"))
     assert verify(problem, result).bound_established
