@@ -242,7 +242,7 @@ def placed_greedily(problem: StepProblem) -> tuple[NDArray[np.int64], int, str]:
 
     Greedy orders can leave no room for a request that must start. By age all of these fit, so that is the last resort.
     """
-    from lbopt.solvers.conditions.greedy import elementary_bounds, greedy_decision
+    from lbopt.solvers.elementary import elementary_bounds, greedy_decision
     from lbopt.solvers.engine import Decision
 
     numbers = paced_numbers(problem)

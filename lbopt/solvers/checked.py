@@ -16,7 +16,7 @@ from lbopt.solvers import recount
 from lbopt.solvers.allowance import SpentError, allowing
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.certificates import ContradictedError, proved_bounds, refuted
-from lbopt.solvers.conditions.greedy import elementary_bounds
+from lbopt.solvers.elementary import elementary_bounds
 from lbopt.solvers.engine import Bound, Known
 
 _LOG = logging.getLogger(__name__)

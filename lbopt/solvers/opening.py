@@ -22,8 +22,7 @@ from lbopt.model.floors import Floors
 from lbopt.model.integers import IntArray
 from lbopt.model.paced_numbers import PacedNumbers, RequestKind, paced_numbers
 from lbopt.solvers.budget import Budget
-from lbopt.solvers.conditions.greedy import elementary_bounds, greedy_decision
-from lbopt.solvers.elementary import greedy_assignment
+from lbopt.solvers.elementary import elementary_bounds, greedy_assignment, greedy_decision
 from lbopt.solvers.engine import Bound, Decision, Engine, Known, Question
 from lbopt.solvers.exhaustion import exhausted, most_leaves, refuse_leaves, with_workers_in_order
 from lbopt.solvers.program_engine import too_wide

@@ -22,7 +22,7 @@ from lbopt.model import StepProblem
 from lbopt.model.formulation import LinearProgram, Program
 from lbopt.solvers.backend import RawAnswer, Task, load, placement, rounded_up
 from lbopt.solvers.budget import Budget
-from lbopt.solvers.conditions.greedy import elementary_bounds
+from lbopt.solvers.elementary import elementary_bounds
 from lbopt.solvers.engine import Bound, Decision, Engine, Known
 from lbopt.solvers.registry import is_available
 

@@ -21,7 +21,7 @@ from lbopt.policies.decide import decide
 from lbopt.policies.policy import STANDINGS
 from lbopt.simulator import ClosedLoop, Detail, SimulationSetting, TraceTimes, simulate
 from lbopt.solvers import solve
-from lbopt.solvers.conditions.greedy import greedy_under_conditions
+from lbopt.solvers.elementary import greedy_assignment
 
 #: The draws wrap around, of which NumPy warns where they run as plain Python.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -119,7 +119,7 @@ def test_overdue_requests_start_where_no_greedy_order_has_room_for_them(limits):
     plain = StepProblem.now(seen.loads, seen.free_slots, sizes)
     problem, _ = under_what_is_known(replace(plain, must_admit=np.ones(7, dtype=np.bool_)), seen, room=0)
     with pytest.raises(InfeasibleDecisionError):
-        greedy_under_conditions(problem)
+        greedy_assignment(problem)
     chosen = decide(make_policy(f"bf-io:room=0,age_bound=5,{limits}"), seen)
     assert (chosen >= 0).all() and (np.bincount(chosen, sizes, 3) <= capacity).all()
 

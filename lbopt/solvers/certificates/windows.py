@@ -1,6 +1,6 @@
 """Check a certificate of the kind "window-boxes": a tree of boxes, each leaf of which is empty or too dear.
 
-For windows that every new request outlives (see `window_pool.py`): with P[g][h] the load of worker g without sizes and
+For windows that every new request outlives (see `window_box.py`): with P[g][h] the load of worker g without sizes and
 S_g the total size it receives, M_h = max_g (P[g][h] + S_g), and T steps in the window,
 
     cost = G sum_h M_h - T sum_g S_g - sum_gh P[g][h].
@@ -37,8 +37,7 @@ from typing import Any
 from lbopt.exceptions import CertificateError
 from lbopt.solvers.certificates.format import fields, items, refuse_many_slots, shown, whole
 from lbopt.solvers.certificates.tree import walk
-from lbopt.solvers.certificates.window_box import WindowBox, has_sets
-from lbopt.solvers.certificates.window_pool import WindowPool
+from lbopt.solvers.certificates.window_box import WindowBox, WindowPool, has_sets
 from lbopt.solvers.certificates.window_prices import entries, priced_loads, read_load_prices
 from lbopt.solvers.recount import Numbers
 

@@ -7,8 +7,7 @@ import pytest
 
 from lbopt.exceptions import CertificateError
 from lbopt.solvers.certificates import window_box
-from lbopt.solvers.certificates.window_box import WindowBox
-from lbopt.solvers.certificates.window_pool import WindowPool
+from lbopt.solvers.certificates.window_box import WindowBox, WindowPool
 
 
 def random_pool(rng):

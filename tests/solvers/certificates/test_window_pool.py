@@ -6,8 +6,8 @@ from itertools import combinations
 import pytest
 
 from lbopt.exceptions import CertificateError
-from lbopt.solvers.certificates import window_pool
-from lbopt.solvers.certificates.window_pool import WindowPool
+from lbopt.solvers.certificates import window_box
+from lbopt.solvers.certificates.window_box import WindowPool
 from lbopt.solvers.recount import Numbers
 
 
@@ -59,7 +59,7 @@ KNOWN = {"bits": {}, "lists": {"_BITS": 0}, "nothing": {"_BITS": 0, "_LISTED": 0
 @pytest.mark.parametrize("known", KNOWN)
 def test_the_next_total_of_so_many_requests(known, monkeypatch):
     for name, value in KNOWN[known].items():
-        monkeypatch.setattr(window_pool, name, value)
+        monkeypatch.setattr(window_box, name, value)
     for pool, drawn, rng in pools("beside", 150):
         for count in range(1, max(pool.slots) + 1):
             if known == "bits":

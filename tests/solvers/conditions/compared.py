@@ -10,7 +10,7 @@ from lbopt import InfeasibleDecisionError, Result, solve, verify
 from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers import elementary_bound
 from lbopt.solvers.budget import Budget
-from lbopt.solvers.conditions.greedy import elementary_bounds
+from lbopt.solvers.elementary import elementary_bounds
 from lbopt.solvers.engine import Question
 from lbopt.solvers.exhaustion import exhausted
 from lbopt.solvers.registry import create

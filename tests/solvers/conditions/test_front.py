@@ -14,7 +14,7 @@ from lbopt.report.result_table import result_table
 from lbopt.solvers import exhaustion, front, program_engine
 from lbopt.solvers.backend import RawAnswer
 from lbopt.solvers.budget import Budget
-from lbopt.solvers.conditions.greedy import greedy_decision
+from lbopt.solvers.elementary import greedy_decision
 from lbopt.solvers.engine import Bound, Decision, Known, Question
 from lbopt.solvers.registry import create, is_available
 

@@ -8,7 +8,7 @@ from solvers.conditions.drawn import drawn, problem_of
 
 from lbopt import Conditions, InfeasibleDecisionError, InputError, StepProblem, solve
 from lbopt.model.paced_numbers import paced_numbers
-from lbopt.solvers.conditions.greedy import greedy_decision
+from lbopt.solvers.elementary import greedy_decision
 from lbopt.solvers.opening import reason
 from lbopt.solvers.registry import is_available
 

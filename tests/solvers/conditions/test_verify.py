@@ -13,7 +13,7 @@ from solvers.stated import stated
 from lbopt import CertificateError, Conditions, InfeasibleDecisionError, InputError, Result, StepProblem, solve, verify
 from lbopt.solvers import recount
 from lbopt.solvers.certificates import Certificate, check
-from lbopt.solvers.conditions.greedy import elementary_bounds
+from lbopt.solvers.elementary import elementary_bounds
 from lbopt.solvers.engine import Decision
 from lbopt.solvers.result import Stage
 

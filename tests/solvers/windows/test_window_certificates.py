@@ -111,7 +111,7 @@ def test_windows_of_another_kind_have_no_such_certificate():
 
 def test_the_checker_imports_nothing_of_the_search():
     """The standard library, `recount`, exceptions and its own room: no NumPy, no Numba, no kernels."""
-    for name in ("windows", "window_box", "window_pool"):
+    for name in ("windows", "window_box"):
         source = (Path(windows.__file__).parent / f"{name}.py").read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(source)):
             names = (
