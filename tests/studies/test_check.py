@@ -50,7 +50,7 @@ def test_a_level_and_a_regime_of_ones_own() -> None:
         (["lemma-8:p=often"], {}, "claim 'lemma-8': p is 'often'; expected a number"),
         (["lemma-8:p=nan"], {}, "claim 'lemma-8': p is 'nan'; expected a finite number"),
         (["lemma-8:seed=3"], {}, "has no option 'seed'"),
-        (["berry-esseen:rounds=true"], {}, "rounds is 'true'; expected yes or no"),
+        (["berry-esseen:rounds=perhaps"], {}, "rounds is 'perhaps'; expected yes or no"),
         (["lemma-8"], {"seed": -1}, "seed is -1; expected 0 or more"),
         (["lemma-8"], {"level": "middling"}, "level is 'middling'; expected one of quick, full"),
     ],
