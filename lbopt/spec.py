@@ -60,7 +60,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def options_of(
-    kind: str, name: str, text: str, factory: Callable[..., Any], given: Mapping[str, Any] | None = None
+    kind: str,
+    name: str,
+    text: str,
+    factory: Callable[..., Any],
+    given: Mapping[str, Any] | None = None,
+    read: Mapping[str, Callable[[str, str], Any]] | None = None,
 ) -> dict[str, Any]:
     """Read ``option=value,option=value`` by the defaults of `factory`.
 
@@ -74,6 +79,9 @@ def options_of(
         Function whose parameters with defaults are the options.
     given
         Options set by the caller; those that the factory lacks are left out.
+    read
+        Readers of options whose text the default does not tell how to read, such as `duration`: of what it is, for
+        error messages, and the text.
     """
     known = {
         option: parameter
@@ -92,6 +100,10 @@ def options_of(
         if not equals:
             raise InputError(f"{kind} '{name}': option {option} has no value; expected {option}=VALUE")
         default, said = known[option].default, str(known[option].annotation)
+        reader = (read or {}).get(option)
+        if reader is not None and not (value == "none" and default is None):
+            chosen[option] = reader(f"{name}: {option}", value)
+            continue
         one = said if default is None else f"{type(default).__name__}{' or None' if 'None' in said else ''}"
         chosen[option] = value_of(f"{kind} '{name}': {option}", value, one)
     return chosen

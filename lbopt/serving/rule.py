@@ -150,7 +150,7 @@ class LiveRule:
             choice[reach:] = -1
             return choice
         assert isinstance(self.policy, DecidingPolicy)
-        from lbopt.simulator.conservation import (
+        from lbopt.simulator.observer import (
             refuse_infeasible,  # with the simulator, which compiled rules do without
         )
 
@@ -172,7 +172,7 @@ class LiveRule:
             worker = self._bound_by_kernel(sight)
         else:
             assert isinstance(self.policy, DecidingPolicy)
-            from lbopt.simulator.conservation import bound_worker
+            from lbopt.simulator.observer import bound_worker
 
             worker = bound_worker(self.name, sight.observation, np.asarray(self.policy.decide(sight.observation)))
         return sight.workers[worker] if worker >= 0 else None

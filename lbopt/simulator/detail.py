@@ -29,6 +29,12 @@ from lbopt.model import Fleet, RequestPrefixes, Trace
 from lbopt.policies import CompiledPolicy, Policy
 from lbopt.spec import duration, options_of
 
+#: Arrays of a worker that begin with zeros.
+_PER_WORKER = (
+    *("used", "moved", "open_workers"),
+    *("shown_load", "shown_running", "shown_queued", "shown_tokens", "shown_own"),
+)
+
 
 def fresh_detail(
     detail: Detail | None, fleet: Fleet, requests: Requests, seed: int, prefixes: RequestPrefixes | None
@@ -67,31 +73,26 @@ def fresh_detail(
     for _, worker, kind in reversed(events):  # the first event of a worker has the last word
         is_open[worker] = kind != JOIN
     size = np.array(requests.prompt[:N])
+    arrays: dict[str, Any] = {name: per_worker() for name in _PER_WORKER} | {
+        "slow": slow,
+        "is_open": is_open,
+        "committed": np.zeros(G if rules.blocks >= 0 else 0, dtype=np.int64),
+        "event_clock": np.array([second for second, _, _ in events], dtype=np.float64),
+        "event_worker": np.array([worker for _, worker, _ in events], dtype=np.int64),
+        "event_kind": np.array([kind for _, _, kind in events], dtype=np.int64),
+        "ready": np.zeros(N),
+        "first_token_step": np.full(N, -1, dtype=np.int64),
+        "finish_step": np.full(N, -1, dtype=np.int64),
+    }
     return compiled.Detail(
         rules=rules,
         tally=record(TALLY),
-        slow=slow,
-        is_open=is_open,
-        event_clock=np.array([second for second, _, _ in events], dtype=np.float64),
-        event_worker=np.array([worker for _, worker, _ in events], dtype=np.int64),
-        event_kind=np.array([kind for _, _, kind in events], dtype=np.int64),
         seats=np.full((G, fleet.slots_per_worker), -1, dtype=np.int64),
         tracks=_tracks(chosen, rules.seed, size, requests.output[:N]),
         size=size,
-        ready=np.zeros(N),
-        first_token_step=np.full(N, -1, dtype=np.int64),
-        finish_step=np.full(N, -1, dtype=np.int64),
-        used=per_worker(),
-        committed=np.zeros(G if rules.blocks >= 0 else 0, dtype=np.int64),
-        moved=per_worker(),
-        open_workers=per_worker(),
-        shown_load=per_worker(),
-        shown_running=per_worker(),
-        shown_queued=per_worker(),
-        shown_tokens=per_worker(),
-        shown_own=per_worker(),
         cache=_fresh_cache(chosen, rules, G, requests.prompt[:N], prefixes),
         pausing=fresh_pausing(chosen, G if chosen.pause != "none" else 0, fleet.slots_per_worker),
+        **arrays,
     )
 
 
@@ -134,25 +135,11 @@ def fresh_pausing(detail: Detail, workers: int, slots: int) -> Pausing:
     terms.first_step, terms.threshold = detail.pause_from, detail.pause_threshold
     terms.long_blocks, terms.stays = detail.pause_long, detail.pause_for
 
-    def per_worker(*width: int) -> NDArray[np.int64]:
-        return np.zeros((workers, *width), dtype=np.int64)
-
-    return Pausing(
-        terms=terms,
-        inside=per_worker(2 * slots),
-        num_inside=per_worker(),
-        outside=per_worker(2 * slots),
-        num_outside=per_worker(),
-        load=per_worker(),
-        order=per_worker(),
-        changed=per_worker(),
-        leaving=per_worker(2 * slots),
-        num_leaving=per_worker(),
-        entering=per_worker(2 * slots),
-        num_entering=per_worker(),
-        candidates=per_worker(),
-        paused=np.zeros(slots if workers else 0, dtype=np.int64),
-    )
+    counts = ("num_inside", "num_outside", "load", "order", "changed", "num_leaving", "num_entering", "candidates")
+    arrays = {name: np.zeros(workers, dtype=np.int64) for name in counts} | {
+        name: np.zeros((workers, 2 * slots), dtype=np.int64) for name in ("inside", "outside", "leaving", "entering")
+    }
+    return Pausing(terms=terms, paused=np.zeros(slots if workers else 0, dtype=np.int64), **arrays)
 
 
 def _tracks(detail: Detail, seed: np.uint64, prompt: Ints, output: Ints) -> Records:
@@ -384,62 +371,19 @@ def _binds_among_open(policy: Policy) -> bool:
     return isinstance(policy, CompiledPolicy) and policy.code != BAND
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """The options as users write them: durations and lists of workers are texts."""
+def _pairs(mark: str, example: str, read: Callable[[str, str], Any]) -> Callable[[str, str], tuple[Any, ...]]:
+    """Return what reads pairs of worker and value that an option lists."""
 
-    preempt: str = "none"
-    block: int = 16
-    watermark: float = 0.01
-    swap_cost: str = "0s"
-    prefill: int = 0
-    prefill_cost: str = "0s"
-    transfer: str = "0s"
-    draft: int = 0
-    acceptance: float = 0.7
-    spread: float = 0.0
-    draft_cost: str = "0s"
-    slow: str = ""
-    slots: str = ""
-    drain: str = ""
-    leave: str = ""
-    join: str = ""
-    prefix_cache: int = 0
-    gate: bool = False
-    pause: str = "none"
-    pause_from: int = 250
-    pause_threshold: float = 5.0
-    pause_long: int = 700
-    pause_for: int = 256
-
-    def read(self) -> Detail:
-        """Return what the texts say."""
-        as_they_are = (
-            *("preempt", "block", "watermark", "prefill", "draft", "acceptance", "spread"),
-            *("prefix_cache", "gate", "pause", "pause_from", "pause_threshold", "pause_long", "pause_for"),
-        )
-        plain: dict[str, Any] = {name: getattr(self, name) for name in as_they_are}
-        plain |= {name: duration(f"detail: {name}", getattr(self, name)) for name in _DURATIONS}
-        return Detail(
-            **plain,
-            slow=self._pairs("slow", ":", "3:1.5+7:1.2", _number),
-            slots=self._pairs("slots", ":", "2:36", _count),
-            drain=self._pairs("drain", "@", "5@100s", duration),
-            leave=self._pairs("leave", "@", "5@100s", duration),
-            join=self._pairs("join", "@", "5@100s", duration),
-        )
-
-    def _pairs(
-        self, name: str, mark: str, example: str, read: Callable[[str, str], Any]
-    ) -> tuple[tuple[int, Any], ...]:
-        """Return the pairs of worker and value that option `name` lists."""
-        pairs = []
-        for part in filter(None, getattr(self, name).split("+")):
+    def pairs(what: str, text: str) -> tuple[tuple[int, Any], ...]:
+        found = []
+        for part in filter(None, text.split("+")):
             worker, marked, value = part.partition(mark)
             if not marked or not worker.isdecimal():
-                raise InputError(f"detail: {name} has {shown(part)}; expected WORKER{mark}VALUE such as {example}")
-            pairs.append((int(worker), read(f"detail: {name} of worker {int(worker)}", value)))
-        return tuple(pairs)
+                raise InputError(f"{what} has {shown(part)}; expected WORKER{mark}VALUE such as {example}")
+            found.append((int(worker), read(f"{what} of worker {int(worker)}", value)))
+        return tuple(found)
+
+    return pairs
 
 
 def _number(what: str, text: str) -> float:
@@ -453,6 +397,15 @@ def _count(what: str, text: str) -> int:
     if not text.isdecimal():
         raise InputError(f"{what} is {shown(text)}; expected a whole number")
     return int(text)
+
+
+#: How options are read whose values are durations, or lists of workers.
+_READ: dict[str, Callable[[str, str], Any]] = {
+    **dict.fromkeys(_DURATIONS, duration),
+    **dict.fromkeys(("drain", "leave", "join"), _pairs("@", "5@100s", duration)),
+    "slow": _pairs(":", "3:1.5+7:1.2", _number),
+    "slots": _pairs(":", "2:36", _count),
+}
 
 
 def make_detail(text: str) -> Detail:
@@ -469,4 +422,4 @@ def make_detail(text: str) -> Detail:
     >>> make_detail("slow=3:1.5,leave=5@2min").leave
     ((5, 120.0),)
     """
-    return _Written(**options_of("setting", "detail", text, _Written)).read()
+    return Detail(**options_of("setting", "detail", text, Detail, read=_READ))

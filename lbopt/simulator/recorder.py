@@ -68,12 +68,7 @@ def happened_of(detail: compiled.Detail) -> Happened | None:
         return None
     tally = detail.tally
     return Happened(
-        int(tally.preemptions),
-        int(tally.recomputed),
-        int(tally.moved),
-        int(tally.returned),
-        int(tally.reused),
-        int(tally.pauses),
+        *(int(tally[name]) for name in ("preemptions", "recomputed", "moved", "returned", "reused", "pauses"))
     )
 
 
@@ -152,13 +147,7 @@ def make_telemetry(text: str) -> Telemetry:
     >>> make_telemetry("period=20ms,front_ends=4").period
     0.02
     """
-
-    def built(
-        period: str = "100ms", own: str = "optimistic", jitter: float = 0.0, lost: float = 0.0, front_ends: int = 1
-    ) -> Telemetry:
-        return Telemetry(duration("telemetry: period", period), own, jitter, lost, front_ends)
-
-    return built(**options_of("setting", "telemetry", text, built))
+    return Telemetry(**options_of("setting", "telemetry", text, Telemetry, read={"period": duration}))
 
 
 #: Further columns of runs in detail (`SimulationSetting.detail`).

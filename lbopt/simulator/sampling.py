@@ -20,7 +20,7 @@ from lbopt.policies import Observation, Policy
 from lbopt.simulator.frozen import FrozenRequests
 from lbopt.simulator.run import Run
 from lbopt.simulator.setting import SimulationSetting
-from lbopt.simulator.simulate import simulate
+from lbopt.simulator.simulate import Look, simulate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,7 +165,7 @@ def sample_states(
         candidates = candidates[np.linspace(0, candidates.size - 1, count).round().astype(np.int64)]
     seen: list[Observation] = []
     if candidates.size:
-        simulate(trace, policy, setting, seed=seed, training=training, look_at=candidates, look=seen.append)
+        simulate(trace, policy, setting, seed=seed, training=training, look=Look(candidates, seen.append))
     return [_state(observation, run, trace) for observation in seen], run
 
 

@@ -73,15 +73,7 @@ def make_slo(text: str) -> Slo:
     >>> make_slo("tpot=50ms").tpot
     0.05
     """
-
-    def built(tpot: str | None = None, ttft: str | None = None) -> Slo:
-        limits = {
-            name: None if given is None else duration(f"slo: {name}", given)
-            for name, given in (("tpot", tpot), ("ttft", ttft))
-        }
-        return Slo(**limits)
-
-    return built(**options_of("setting", "slo", text, built))
+    return Slo(**options_of("setting", "slo", text, Slo, read={"tpot": duration, "ttft": duration}))
 
 
 #: Where imbalance, spread, idle share and power are read. The dynamics are the same.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,7 @@ from lbopt.policies.policy import Ledger
 from lbopt.policies.relative_age import RelativeAge
 from lbopt.policies.replay import Replay
 from lbopt.predictors import Forecaster, make_predictor
-from lbopt.simulator.conservation import bound_worker, check, refuse_blind, refuse_infeasible
-from lbopt.simulator.observer import Observer
+from lbopt.simulator.observer import Observer, bound_worker, refuse_blind, refuse_infeasible
 from lbopt.simulator.recorder import Recorder, happened_of
 from lbopt.simulator.run import Run
 from lbopt.simulator.setting import SimulationSetting
@@ -44,7 +44,22 @@ ROWS_PER_CHUNK = 8192
 _CHUNK_BYTES = 64 * 2**20
 
 Progress = Callable[[int, int], None]
-Look = Callable[[Observation], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """Decisions that are looked at.
+
+    Parameters
+    ----------
+    steps
+        Ascending decision steps, int64.
+    show
+        Is shown, at the first decision of each of them that has something to decide, what a pooled router would see.
+    """
+
+    steps: NDArray[np.int64]
+    show: Callable[[Observation], None]
 
 
 def simulate(
@@ -56,9 +71,7 @@ def simulate(
     keep_loads: bool = False,
     progress: Progress | None = None,
     training: Trace | None = None,
-    look_at: NDArray[np.int64] | None = None,
     look: Look | None = None,
-    check_laws: bool = False,
 ) -> Run:
     """Run `policy` over `trace` until every request has ended.
 
@@ -79,18 +92,13 @@ def simulate(
         from; none of them need be in `trace`.
     progress
         Called now and then with (requests ended, requests in all).
-    look_at, look
-        Ascending decision steps, and a function that is shown, at the first decision of each of them that has
-        something to decide, what a pooled router would see.
-    check_laws
-        Count everything anew before every step, see `lbopt.simulator.conservation`; slow, for debugging.
+    look
+        What is to be seen on the way.
 
     Raises
     ------
     InfeasibleDecisionError
         When a policy breaks a rule, naming policy, step and value.
-    BrokenLawError
-        With `check_laws`, where the state contradicts itself.
     """
     begin = time.perf_counter()
     policy = _settled(policy, trace, setting, seed)
@@ -104,10 +112,9 @@ def simulate(
     state = fresh_state(setting.fleet, requests, setting.telemetry, seed, rules.code, setting.detail, trace.prefixes)
     recorder = Recorder(setting, keep_loads)
     G, explained = setting.fleet.num_workers, isinstance(setting.law, ExplainedStepTime)
-    rows = fresh_rows(G, 1, explained) if check_laws else _rows_for(G, explained)
     observer = Observer(requests, rules, state, forecaster_of(policy, trace, training))
-    loop = _Loop(policy, requests, rules, state, rows, observer, progress)
-    pauses = deque([] if look_at is None else look_at.tolist())
+    loop = _Loop(policy, requests, rules, state, _rows_for(G, explained), observer, progress)
+    pauses = deque([] if look is None else look.steps.tolist())
     loop.pause_from(pauses)
     while True:
         why = loop.go()
@@ -117,12 +124,10 @@ def simulate(
                 pauses.popleft()  # nothing was to be decided there
             if pauses and pauses[0] == loop.step:
                 pauses.popleft()
-                look(observer.look_ahead())
+                look.show(observer.look_ahead())
             loop.pause_from(pauses)
             continue
         loop.hand_rows_to(recorder)
-        if check_laws:
-            check(requests, rules, state)
         loop.tell()
         if why == FINISHED:
             break

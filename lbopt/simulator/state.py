@@ -7,6 +7,8 @@ Fresh arrays for a run: the truth, the rules and the state of the compiled loop.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -128,6 +130,14 @@ def setting_of(policy: Policy, setting: SimulationSetting, trace: Trace) -> Sett
     )
 
 
+#: Arrays of a worker that begin with zeros, and of a request that begin with -1.
+_PER_WORKER = (
+    *("load", "running", "queued", "queued_tokens", "queue_head", "queue_tail"),
+    *("free", "scratch_load", "scratch_running", "experts_changed"),
+)
+_PER_REQUEST = ("next_in_queue", "pool", "worker", "start_step", "reveal_step", "choice")
+
+
 def fresh_state(
     fleet: Fleet,
     requests: Requests,
@@ -153,46 +163,24 @@ def fresh_state(
     N = requests.prompt.size
     num_workers, slots_per_worker = fleet.num_workers, fleet.slots_per_worker
 
-    def per_worker() -> NDArray[np.int64]:
-        return np.zeros(num_workers, dtype=np.int64)
-
-    def per_request() -> NDArray[np.int64]:
-        return np.full(N, -1, dtype=np.int64)
-
+    cells = (num_workers, requests.unused.shape[1])
+    arrays: dict[str, NDArray[Any]] = {name: np.zeros(num_workers, dtype=np.int64) for name in _PER_WORKER}
+    arrays |= {name: np.full(N, -1, dtype=np.int64) for name in _PER_REQUEST}
+    arrays |= {name: np.full(N, np.nan) for name in ("start_clock", "reveal_clock")}
+    arrays |= {name: np.zeros(cells) for name in ("unused", "experts_known_of", "experts_known_terms")}
+    arrays |= {"experts": np.zeros(num_workers), "slots": _slots(fleet, detail)}
     progress = record(PROGRESS)
     progress.pause_at = -1
-    load, running, queued, queued_tokens = (per_worker() for _ in range(4))
+    truth = tuple(arrays[name] for name in ("load", "running", "queued", "queued_tokens"))
     in_detail = fresh_detail(detail, fleet, requests, seed, prefixes)
     return State(
-        load=load,
-        running=running,
-        queued=queued,
-        queued_tokens=queued_tokens,
-        queue_head=per_worker(),
-        queue_tail=per_worker(),
-        next_in_queue=per_request(),
         calendar=np.full(int(requests.output.max()) + 1, -1, dtype=np.int64),
         endings=_unused_endings(min(N, num_workers * slots_per_worker)),
-        pool=per_request(),
-        worker=per_request(),
-        start_step=per_request(),
-        reveal_step=per_request(),
-        start_clock=np.full(N, np.nan),
-        reveal_clock=np.full(N, np.nan),
         progress=progress,
-        sight=_sight((load, running, queued, queued_tokens), telemetry, seed, code, in_detail.committed.size > 0),
+        sight=_sight(truth, telemetry, seed, code, in_detail.committed.size > 0),
         detail=in_detail,
-        slots=_slots(fleet, detail),
         size=requests.prompt if detail is None else in_detail.size,
-        choice=per_request(),
-        scratch_load=per_worker(),
-        free=per_worker(),
-        scratch_running=per_worker(),
-        unused=np.zeros((num_workers, requests.unused.shape[1])),
-        experts_changed=per_worker(),
-        experts=np.zeros(num_workers),
-        experts_known_of=np.zeros((num_workers, requests.unused.shape[1])),
-        experts_known_terms=np.zeros((num_workers, requests.unused.shape[1])),
+        **arrays,
     )
 
 
@@ -238,10 +226,7 @@ def _sight(
     if code == VLLM_2026:
         turns.next_worker = num_workers * np.arange(front_ends) // front_ends
     return Sight(
-        load=load,
-        running=running,
-        queued=queued,
-        queued_tokens=queued_tokens,
+        *(load, running, queued, queued_tokens),
         committed=np.zeros((front_ends, num_workers if asks else 0), dtype=np.int64),
         books=books,
         own=books.copy() if reports.gathers else books,
@@ -262,24 +247,14 @@ def _unused_endings(count: int) -> Records:
 def fresh_rows(num_workers: int, count: int, with_running: bool = False) -> Rows:
     """Return room for `count` steps of output."""
 
-    def column() -> NDArray[np.int64]:
-        return np.zeros(count, dtype=np.int64)
-
+    shape = (count, num_workers)
+    columns: dict[str, NDArray[Any]] = {
+        name: np.zeros(count, dtype=np.float64 if name in ("seconds", "clock", "experts") else np.int64)
+        for name in Rows._fields[3:]
+    }
     return Rows(
-        barrier_loads=np.zeros((count, num_workers), dtype=np.int64),
-        post_loads=np.zeros((count, num_workers), dtype=np.int64),
+        barrier_loads=np.zeros(shape, dtype=np.int64),
+        post_loads=np.zeros(shape, dtype=np.int64),
         running=np.zeros((count if with_running else 0, num_workers), dtype=np.int64),
-        active=column(),
-        seconds=np.zeros(count),
-        clock=np.zeros(count),
-        completed=column(),
-        admitted=column(),
-        waiting=column(),
-        free_slots=column(),
-        real_choice=column(),
-        experts=np.zeros(count),
-        over_capacity=column(),
-        made=column(),
-        computed=column(),
-        blocks=column(),
+        **columns,
     )

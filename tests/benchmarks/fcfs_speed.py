@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from lbopt.kernels.sampling.fcfs_chain import begin_slots, run_slots
+from lbopt.kernels.sampling.fcfs_chain import Draws, Slots, begin_slots, run_slots
 from lbopt.theory.chains.batch_means import slot_streams
 from lbopt.theory.chains.fcfs_chain import _CHUNK
 from lbopt.theory.laws.slot_law import PromptLaw
@@ -31,12 +31,13 @@ def slot_steps_a_second(p, chunks=8, repeats=7, G=WORKERS, B=SLOTS):
     peak, total = np.empty(_CHUNK, np.int64), np.empty(_CHUNK, np.int64)
     best = math.inf
     for _ in range(repeats + 1):  # the first is cold
-        begin_slots(stream, keep, *table, 1, next_end, offset, ends)
+        slots, draws = Slots(stream, next_end, offset, ends), Draws(keep, *table)
+        begin_slots(slots, draws, 1)
         begin = time.perf_counter()
         for place in range(chunks):
             first = 1 + place * _CHUNK
             grown = np.arange(first, first + _CHUNK, dtype=np.int64)
-            run_slots(stream, keep, *table, 1, grown, first, next_end, offset, ends, peak, total)
+            run_slots(slots, draws, 1, grown, first, peak, total)
         best = min(best, time.perf_counter() - begin)
     return G * B * chunks * _CHUNK / best
 

@@ -20,6 +20,7 @@ from lbopt.instances import read_trace
 from lbopt.model import Fleet, StepProblem, barrier_total, check_assignment, objective
 from lbopt.policies import make_policy
 from lbopt.simulator import SimulationSetting, simulate
+from lbopt.simulator.simulate import Look
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact import search_exactly
 from lbopt.whole_file import write_file
@@ -33,7 +34,7 @@ def judged(log, trace, bar, label):
     """Return one line per decision of the log."""
     run = simulate(trace, log, SETTING)
     seen = []
-    simulate(trace, log, SETTING, look_at=np.arange(run.num_steps), look=seen.append)
+    simulate(trace, log, SETTING, look=Look(np.arange(run.num_steps), seen.append))
     bar.begin(label, len(seen))
     lines = []
     for observation in seen:

@@ -17,6 +17,7 @@ from lbopt.policies import ActiveRequests, Observation, make_policy
 from lbopt.predictors import Forecast
 from lbopt.predictors.predictor import one_bucket
 from lbopt.simulator import SimulationSetting, simulate
+from lbopt.simulator.simulate import Look
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -100,7 +101,7 @@ def seen(shared: Path, count: int) -> Iterator[State]:
     steps = np.sort(np.random.default_rng(SEED).choice(steps[steps >= 500], count, replace=False))
     for part in np.array_split(steps, -(-count // AT_ONCE)):  # the run again and again, for want of memory
         observations: list[Observation] = []
-        simulate(trace, rule, setting, look_at=part, look=observations.append)
+        simulate(trace, rule, setting, look=Look(part, observations.append))
         for observation in observations:
             active = observation.active
             assert active is not None

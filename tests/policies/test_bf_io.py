@@ -15,6 +15,7 @@ from lbopt.policies import Observation, make_policy
 from lbopt.policies.decide import decide
 from lbopt.policies.policy import STANDINGS
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
+from lbopt.simulator.simulate import Look
 from lbopt.solvers import solve
 
 
@@ -60,7 +61,7 @@ def steady_run(spec, **options):
 def test_every_decision_of_a_run_is_recorded_and_is_what_solve_says(tie):
     seen = []
     policy, run = steady_run(f"bf-io:tie={tie},time_limit=none")
-    simulate(run.trace, make_policy(policy.name), run.setting, look_at=np.arange(run.num_steps), look=seen.append)
+    simulate(run.trace, make_policy(policy.name), run.setting, look=Look(np.arange(run.num_steps), seen.append))
     solved = run.solved
     assert solved["step"].tolist() == [observation.step for observation in seen]
     assert (solved["bound"] <= solved["imbalance"]).all()
@@ -96,7 +97,7 @@ def test_runs_are_repeatable_and_the_tie_order_is_part_of_them():
 def test_the_overdue_are_started_first_the_oldest_before_others():
     bound, seen = 40, []
     policy, run = steady_run(f"bf-io:age_bound={bound},time_limit=none")
-    simulate(run.trace, make_policy(policy.name), run.setting, look_at=np.arange(run.num_steps), look=seen.append)
+    simulate(run.trace, make_policy(policy.name), run.setting, look=Look(np.arange(run.num_steps), seen.append))
     forced = 0
     for observation in seen:
         late = observation.requests[observation.waited >= bound]

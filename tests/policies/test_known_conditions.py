@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from kernels.rules import many
 from lengths import quick_and_long
+from simulator.laws import simulate_checked
 from simulator.random_fleets import RandomFleet, random_fleet
 
 from lbopt.exceptions import InfeasibleDecisionError
@@ -225,7 +226,7 @@ def test_nothing_is_sent_that_cannot_start_and_nothing_is_preempted_that_has_roo
         longest = int(fleet.trace.output.max()) + fleet.setting.detail.draft
         for spec in (f"bf-io:room={longest}", "bf-io"):
             policy = Watched(f"{spec}{',' if ':' in spec else ':'}effort=20000,time_limit=none")
-            run = simulate(fleet.trace, policy, fleet.setting, seed=seed, check_laws=True)
+            run = simulate_checked(fleet.trace, policy, fleet.setting, seed=seed)
             started = run.requests["start_step"]
             assert all(started[request] == step for request, step in policy.sent.items()), f"fleet {seed}"
             if spec != "bf-io":

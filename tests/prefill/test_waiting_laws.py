@@ -10,6 +10,7 @@ from prefill.law_points import PASS, POINTS, Point
 
 from lbopt.kernels.sampling import waiting as sampler
 from lbopt.prefill import PrefillRequests, PrefillSetting, simulate_prefill
+from lbopt.theory.chains.waiting_runs import Traffic, bound
 
 pytestmark = pytest.mark.jit
 
@@ -46,10 +47,10 @@ def test_same_waits_as_the_samplers_behind_the_ledger(N, load, capacity):
     theirs = np.empty(n)
     for code, name in enumerate(("random", "round-robin", "jsq")):
         wait, phases = ours(name)
-        sampler.bound(code, arrival, uniforms, phases, 1.0, most, False, theirs)
+        bound(code, Traffic(arrival, uniforms, phases), 1.0, most, False, theirs)
         np.testing.assert_allclose(wait, theirs, atol=1e-9, err_msg=name)
     wait, phases = ours("random", engine="back-to-back")
-    sampler.bound(sampler.RANDOM, arrival, uniforms, phases, 1.0, most, True, theirs)
+    bound(sampler.RANDOM, Traffic(arrival, uniforms, phases), 1.0, most, True, theirs)
     np.testing.assert_allclose(wait, theirs, atol=1e-9)
     for policy, interval, bypass in (
         ("pooled", 0.0, False),

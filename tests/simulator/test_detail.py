@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kernels.rules import many
+from simulator.laws import BrokenLawError, check, simulate_checked
 from simulator.random_fleets import RULES, random_fleet
 
 from lbopt.exceptions import InfeasibleDecisionError, InputError
@@ -28,7 +29,6 @@ from lbopt.simulator import (
     sample_states,
     simulate,
 )
-from lbopt.simulator.conservation import BrokenLawError, check
 from lbopt.simulator.state import fresh_rows, fresh_state, requests_of, setting_of
 
 FLEETS = many(1000, 100)
@@ -70,7 +70,7 @@ def test_laws_of_conservation_hold_in_random_fleets(first: int) -> None:
     for seed in range(first, first + CHUNK):
         fleet = random_fleet(seed)
         try:
-            run = simulate(fleet.trace, make_policy(fleet.rule), fleet.setting, seed=seed, check_laws=True)
+            run = simulate_checked(fleet.trace, make_policy(fleet.rule), fleet.setting, seed=seed)
         except InfeasibleDecisionError:
             detail = fleet.setting.detail
             assert detail is not None
@@ -92,7 +92,7 @@ def test_a_fleet_that_has_closed_is_named_not_the_rule() -> None:
 def test_a_run_without_detail_keeps_the_laws_too() -> None:
     trace = open_trace("azure-like", count=300, seed=0)
     for rule in ("jsq", "br-0"):
-        simulate(trace, make_policy(rule), SimulationSetting(Fleet(4, 8)), check_laws=True)
+        simulate_checked(trace, make_policy(rule), SimulationSetting(Fleet(4, 8)))
 
 
 def _stopped() -> tuple[Requests, Setting, State]:

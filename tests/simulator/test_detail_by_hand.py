@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from simulator.laws import simulate_checked
 
 from lbopt.hardware import AffineStepTime
 from lbopt.model import Fleet, RequestPrefixes, Trace
 from lbopt.policies import make_policy
-from lbopt.simulator import Detail, Run, SimulationSetting, TraceTimes, simulate
+from lbopt.simulator import Detail, Run, SimulationSetting, TraceTimes
 from lbopt.simulator.recorder import Happened
 
 #: The draws wrap around, of which NumPy warns where they run as plain Python.
@@ -42,7 +43,7 @@ def run(
         first = np.cumsum([0, *map(len, blocks)])
         prefixes = RequestPrefixes(block_tokens=4, first=first, blocks=np.array([b for one in blocks for b in one]))
     trace = Trace(prompt=prompt, output=output, arrival=arrival.astype(float), prefixes=prefixes)
-    return simulate(trace, make_policy(rule), setting, check_laws=True, keep_loads=True)
+    return simulate_checked(trace, make_policy(rule), setting, keep_loads=True)
 
 
 def requests_of(run: Run, *names: str) -> list[tuple[Any, ...]]:

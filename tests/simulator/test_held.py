@@ -14,6 +14,7 @@ from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.policies.python_file import CallablePolicy
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes
+from lbopt.simulator.simulate import Look
 from lbopt.simulator.state import fresh_rows
 
 LOOP = importlib.import_module("lbopt.simulator.simulate")
@@ -130,7 +131,7 @@ def test_who_looks_on_sees_those_queued_and_those_held_and_nobody_beyond_the_cap
         run = case.run(spec)
         steps = np.flatnonzero((run.steps["waiting"] > 0) & (run.steps["free_slots"] > 0))
         seen = []
-        assert_same_run(run, case.run(spec, look_at=steps, look=seen.append))
+        assert_same_run(run, case.run(spec, look=Look(steps, seen.append)))
         assert [observation.step for observation in seen] == steps.tolist()
         for observation in seen:
             known = (run.requests["reveal_step"] <= observation.step) & (run.requests["start_step"] >= observation.step)

@@ -9,6 +9,7 @@ from simulator.traces import assert_same_run, random_case
 
 from lbopt.policies import make_policy
 from lbopt.policies.decide import decide
+from lbopt.simulator.simulate import Look
 
 
 def open_steps(run):
@@ -24,7 +25,7 @@ def test_looking_changes_nothing_and_shows_the_state():
         run = case.run(spec)
         steps = open_steps(run)
         seen = []
-        assert_same_run(run, case.run(spec, look_at=steps, look=seen.append))
+        assert_same_run(run, case.run(spec, look=Look(steps, seen.append)))
         assert [observation.step for observation in seen] == steps.tolist()
         before = np.vstack((np.zeros_like(run.steps["post_loads"][:1]), run.steps["post_loads"]))
         request = run.requests
@@ -48,7 +49,7 @@ def test_what_is_seen_leads_a_pooled_rule_to_what_it_did():
         spec = rng.choice(["fcfs", "jsq:admission=pooled", "jsq-load", "max-min:scope=pool", random_br_0(rng)[0]])
         run = case.run(spec)
         seen = []
-        case.run(spec, look_at=open_steps(run), look=seen.append)
+        case.run(spec, look=Look(open_steps(run), seen.append))
         for observation in seen:
             started = run.requests["start_step"][observation.requests] == observation.step
             expected = np.where(started, run.requests["worker"][observation.requests], -1)
@@ -63,7 +64,7 @@ def test_a_step_with_nothing_to_decide_is_passed_over(spec):
         case = random_case(rng)
         run = case.run(spec)
         seen = []
-        case.run(spec, look_at=np.arange(run.num_steps), look=seen.append)
+        case.run(spec, look=Look(np.arange(run.num_steps), seen.append))
         shown = [observation.step for observation in seen]
         assert set(open_steps(run).tolist()) <= set(shown)
         assert shown == sorted(shown)

@@ -12,6 +12,7 @@ from lbopt.instances import open_trace
 from lbopt.model import Fleet, StepProblem
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SampledState, SimulationSetting, TraceTimes, sample_states, simulate
+from lbopt.simulator.simulate import Look
 
 FLEET = Fleet(3, 4)
 CLOSED = SimulationSetting(fleet=FLEET)
@@ -178,7 +179,7 @@ def test_looking_changes_nothing():
     """The run with pauses ends as the run without them."""
     plain = simulate(requests(), make_policy("random"), CLOSED, seed=4)
     _, run = sample_states(requests(), make_policy("random"), CLOSED, 5, seed=4)
-    looked = simulate(requests(), make_policy("random"), CLOSED, seed=4, look_at=np.array([3, 90, 700]), look=str)
+    looked = simulate(requests(), make_policy("random"), CLOSED, seed=4, look=Look(np.array([3, 90, 700]), str))
     for other in (run, looked):
         assert all(np.array_equal(plain.steps[n], other.steps[n], equal_nan=True) for n in plain.steps)
         assert all(np.array_equal(plain.requests[n], other.requests[n]) for n in plain.requests)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from naive import fcfs_chain as naive
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.sampling.fcfs_chain import slot_ages
+from lbopt.kernels.sampling.fcfs_chain import Draws, slot_ages
 from lbopt.theory.chains import fcfs_chain
 from lbopt.theory.chains.batch_means import batch_steps, slot_streams
 from lbopt.theory.chains.fcfs_chain import fcfs_imbalances, mean_fcfs_imbalance, steps_for
@@ -73,7 +73,7 @@ def test_ages_and_prompts_of_a_step(p: float, step: int, seed: int) -> None:
     law, count = PromptLaw.uniform(7), 5
     streams, table = slot_streams(seed, count), law.aliases()
     age, came = np.empty(count, np.int64), np.empty(count, np.int64)
-    slot_ages(streams, math.log1p(-p) if p < 1 else -math.inf, *table, step, age, came)
+    slot_ages(streams, Draws(math.log1p(-p) if p < 1 else -math.inf, *table), step, age, came)
     slots = [naive.Slot(int(start), p, [column.tolist() for column in table]) for start in streams]
     for slot in slots:
         for _ in range(step):

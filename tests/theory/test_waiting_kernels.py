@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from naive import waiting as naive
 
 from lbopt.kernels.sampling import waiting
+from lbopt.theory.chains.waiting_runs import Traffic, bound
 
 CODES = {"random": waiting.RANDOM, "round-robin": waiting.ROUND_ROBIN, "jsq": waiting.JSQ}
 
@@ -47,7 +48,8 @@ def test_bound(
     phases = some_phases(data.draw, pass_time)
     uniforms = np.random.default_rng(seed).random(len(arrival))
     wait = np.full(len(arrival), np.nan)
-    waiting.bound(CODES[rule], np.array(arrival), uniforms, np.array(phases), pass_time, capacity, back_to_back, wait)
+    traffic = Traffic(np.array(arrival), uniforms, np.array(phases))
+    bound(CODES[rule], traffic, pass_time, capacity, back_to_back, wait)
     assert wait.tolist() == naive.bound(rule, arrival, uniforms.tolist(), phases, pass_time, capacity, back_to_back)
 
 
@@ -73,9 +75,9 @@ def test_passes_are_counted() -> None:
     """Two come during one pass and one after it: two passes without a limit, three of one each."""
     arrival, phases = np.array([0.5, 0.6, 3.0]), np.zeros(1)
     wait = np.empty(3)
-    assert waiting.bound(waiting.RANDOM, arrival, np.zeros(3), phases, 1.0, 9, False, wait) == 3
+    assert bound(waiting.RANDOM, Traffic(arrival, np.zeros(3), phases), 1.0, 9, False, wait) == 3
     assert wait.tolist() == [0.0, pytest.approx(0.9), 0.0]
-    assert waiting.bound(waiting.RANDOM, arrival, np.zeros(3), phases, 1.0, 9, True, wait) == 2
+    assert bound(waiting.RANDOM, Traffic(arrival, np.zeros(3), phases), 1.0, 9, True, wait) == 2
     assert waiting.pooled(arrival, phases, 1.0, 9, 0.0, False, wait) == 3
     assert waiting.clocked(arrival, phases, 1.0, 9, wait) == 2
     assert waiting.clocked(arrival, phases, 1.0, 1, wait) == 3

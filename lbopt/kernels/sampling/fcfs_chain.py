@@ -1,12 +1,14 @@
 """FCFS under overload, sampled by events: slot by slot, from end to end, instead of step by step.
 
-A request that came in step x with prompt s has size s + D(k) - D(x) in step k, where D(k) is the growth of everybody up
-to step k. So a worker's load is B D(k) plus the sum over its slots of the offsets s - D(x), which change only when a
+A request that came in step x with prompt s has size s + D(k) - D(x) in step k, where D(k) is the growth of all up to
+step k. So a worker's load is B D(k) plus the sum over its slots of the offsets s - D(x), which change only when a
 request ends; the common growth cancels in the imbalance. A chunk of K steps costs each slot two random numbers and one
 addition per end, and each worker one running sum: p B + 1 operations a worker and step instead of B.
 
 Order of events as in the theory section of BF-IO: growth, ends, admission, reading.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,34 +17,29 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.sampling.draw import Words, column, height, lifetime, prompt, word
 
 
-@kernel
-def begin_slots(
-    stream: Words,
-    log_keep: float,
-    value: Ints,
-    threshold: Ints,
-    other: Ints,
-    unit: int,
-    next_end: Ints,
-    offset: Ints,
-    ends: Ints,
-) -> None:
-    """Fill all slots in step 0.
+class Slots(NamedTuple):
+    """G B slots."""
 
-    Parameters
-    ----------
-    stream
-        uint64 (G, B), where the stream of each slot begins.
-    log_keep
-        log(1 - p), p the probability that a slot ends in a step.
-    value, threshold, other
-        int64 (n,), the prompt law's table of aliases; values in tokens.
-    unit
-        Parts of a token in which offsets count.
-    next_end, offset, ends
-        int64 (G, B), step in which the request of each slot ends, its offset in 1/`unit` tokens, and lifetimes
-        drawn so far; written.
-    """
+    stream: Words  # uint64 (G, B), where the stream of each slot begins
+    next_end: Ints  # int64 (G, B), step in which its request ends
+    offset: Ints  # int64 (G, B), its offset in 1/unit tokens
+    ends: Ints  # int64 (G, B), lifetimes drawn so far
+
+
+class Draws(NamedTuple):
+    """What is drawn: lives and prompts."""
+
+    log_keep: float  # log(1 - p), p the probability that a slot ends in a step
+    value: Ints  # int64 (n,), the prompt law's table of aliases, in tokens; as the next two
+    threshold: Ints
+    other: Ints
+
+
+@kernel
+def begin_slots(slots: Slots, draws: Draws, unit: int) -> None:
+    """Fill all slots in step 0; `unit`: parts of a token in which offsets count."""
+    stream, next_end, offset, ends = slots
+    log_keep, value, threshold, other = draws
     G, B = next_end.shape
     for g in range(G):
         for b in range(B):
@@ -52,45 +49,24 @@ def begin_slots(
 
 
 @kernel
-def run_slots(
-    stream: Words,
-    log_keep: float,
-    value: Ints,
-    threshold: Ints,
-    other: Ints,
-    unit: int,
-    growth: Ints,
-    first: int,
-    next_end: Ints,
-    offset: Ints,
-    ends: Ints,
-    peak: Ints,
-    total: Ints,
-) -> None:
+def run_slots(slots: Slots, draws: Draws, unit: int, growth: Ints, first: int, peak: Ints, total: Ints) -> None:
     """Go through steps `first` .. `first` + K - 1.
 
     The imbalance in 1/`unit` tokens is G peak - total.
 
     Parameters
     ----------
-    stream
-        uint64 (G, B), where the stream of each slot begins.
-    log_keep
-        log(1 - p), p the probability that a slot ends in a step.
-    value, threshold, other
-        int64 (n,), the prompt law's table of aliases; values in tokens.
+    slots
+        Changed in place.
     unit
         Parts of a token in which offsets count.
     growth
         int64 (K,), D at these steps, in 1/`unit` tokens.
-    first
-        Step of the first of them.
-    next_end, offset, ends
-        int64 (G, B), step in which the request of each slot ends, its offset in 1/`unit` tokens, and lifetimes
-        drawn so far; changed in place.
     peak, total
         int64 (K,), written: largest and sum over workers of the offsets, after admission, in 1/`unit` tokens.
     """
+    stream, next_end, offset, ends = slots
+    log_keep, value, threshold, other = draws
     G, B = next_end.shape
     K = growth.size
     columns = value.size
@@ -130,24 +106,17 @@ def run_slots(
 
 
 @kernel
-def slot_ages(
-    stream: Words, log_keep: float, value: Ints, threshold: Ints, other: Ints, step: int, age: Ints, came: Ints
-) -> None:
+def slot_ages(stream: Words, draws: Draws, step: int, age: Ints, came: Ints) -> None:
     """Follow each slot to step `step` and write the age of its request and the prompt it came with, each (n,).
 
     Parameters
     ----------
     stream
         uint64 (n,), where the stream of each slot begins.
-    log_keep
-        log(1 - p), p the probability that a slot ends in a step.
-    value, threshold, other
-        int64 (n,), the prompt law's table of aliases; values in tokens.
-    step
-        The step to which each slot is followed.
     age, came
         int64 (n,), written: steps since the request came, and its prompt, tokens.
     """
+    log_keep, value, threshold, other = draws
     for i in range(stream.size):
         k = lifetime(word(stream[i], 0), log_keep)
         since = 0

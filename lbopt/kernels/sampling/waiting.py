@@ -5,36 +5,45 @@ for a later one; a pass that starts at t takes, in order of arrival, up to `capa
 At equal times arrivals come first. Three interfaces:
 
 * `bound`: a request belongs to one instance from its arrival on. An instance starts a pass as soon as it is free and
-  somebody waits there, or, back to back, a pass every `pass_time` even with nobody in it.
+  a request waits there, or, back to back, a pass every `pass_time` even with nobody in it.
 * `pooled`: all wait together. The instance that has been free the longest takes the head of the queue, at the earliest
   `interval` after the last dispatch (spacing AND ready); interval 0 is the pool without spacing. With `idle_bypass` an
   arrival that finds a free instance is dispatched at once, with all who wait.
-* `clocked`: all wait together, and every instance starts a pass each `pass_time`, at its own phase, even with nobody in
-  it: frozen phases, and with phases in steps of pass_time / N the tick.
+* `clocked`: all wait together, and every instance starts a pass each `pass_time`, at its own phase, even an empty
+  one: frozen phases, and with phases in steps of pass_time / N the tick.
 
 The pass time is one constant, so instances become free in the order in which they were started: a ring holds them.
 """
 
 import numpy as np
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Floats, Ints, Record, Records
 from lbopt.kernels.compile import kernel
 
 RANDOM, ROUND_ROBIN, JSQ = 0, 1, 2
 
 
+#: How passes are made. `back_to_back`: 1 where an instance starts one every pass time, even with nobody in it.
+PASSES = np.dtype([("time", np.float64), ("capacity", np.int64), ("back_to_back", np.int64)])
+
+#: An instance that requests are bound to.
+INSTANCE = np.dtype(
+    [
+        ("phase", np.float64),  # it is busy, with no request, until then; back to back, its first start
+        ("free", np.float64),  # when it becomes free
+        ("first", np.int64),  # request that waits
+        ("last", np.int64),
+        ("queued", np.int64),  # requests that wait
+        ("serving", np.int64),  # that the last pass took
+        ("number", np.int64),  # of the next pass
+    ],
+    align=True,
+)
+
+
 @kernel
-def bound(
-    code: int,
-    arrival: Floats,
-    uniforms: Floats,
-    phases: Floats,
-    pass_time: float,
-    capacity: int,
-    back_to_back: bool,
-    wait: Floats,
-) -> int:
-    """Write the wait of every request into `wait`; returns the number of passes that serve somebody.
+def bound(code: int, arrival: Floats, uniforms: Floats, rules: Record, of: Records, wait: Floats) -> int:
+    """Write the wait of every request into `wait`; returns the number of passes that serve a request.
 
     Parameters
     ----------
@@ -44,15 +53,16 @@ def bound(
         float64 (n,), ascending.
     uniforms
         float64 (n,) in [0, 1): the instance under RANDOM; else not read.
-    phases
-        float64 (N,): each instance is busy, with nobody, until then; back to back, its first start.
+    rules
+        PASSES.
+    of
+        INSTANCE (N,), of which the phase is given; changed in place.
     wait
         float64 (n,), written.
     """
-    n, N = arrival.size, phases.size
-    free = phases.copy()
-    first, last = np.full(N, -1), np.full(N, -1)
-    queued, serving, number = np.zeros(N, np.int64), np.zeros(N, np.int64), np.zeros(N, np.int64)
+    n, N = arrival.size, of.size
+    for g in range(N):
+        of[g].free = of[g].phase
     following = np.full(n, -1)
     passes = 0
     for i in range(n):
@@ -60,92 +70,62 @@ def bound(
             w = 0
             fewest = n + 1
             for g in range(N):
-                passes += _start_passes(
-                    g, arrival[i], arrival, phases, pass_time, capacity, back_to_back,
-                    free, first, queued, serving, number, following, wait,
-                )  # fmt: skip
-                here = queued[g] + (serving[g] if free[g] > arrival[i] else 0)
+                passes += _start_passes(of[g], arrival[i], arrival, rules, following, wait)
+                here = of[g].queued + (of[g].serving if of[g].free > arrival[i] else 0)
                 if here < fewest:
                     w, fewest = g, here
         else:
             w = i % N if code == ROUND_ROBIN else int(uniforms[i] * N)
-            passes += _start_passes(
-                w, arrival[i], arrival, phases, pass_time, capacity, back_to_back,
-                free, first, queued, serving, number, following, wait,
-            )  # fmt: skip
-        if queued[w] == 0:
-            first[w] = i
+            passes += _start_passes(of[w], arrival[i], arrival, rules, following, wait)
+        one = of[w]
+        if one.queued == 0:
+            one.first = i
         else:
-            following[last[w]] = i
-        last[w] = i
-        queued[w] += 1
+            following[one.last] = i
+        one.last = i
+        one.queued += 1
     for g in range(N):
-        passes += _start_passes(
-            g, np.inf, arrival, phases, pass_time, capacity, back_to_back,
-            free, first, queued, serving, number, following, wait,
-        )  # fmt: skip
+        passes += _start_passes(of[g], np.inf, arrival, rules, following, wait)
     return passes
 
 
 @kernel
-def _start_passes(
-    g: int,
-    now: float,
-    arrival: Floats,
-    phases: Floats,
-    pass_time: float,
-    capacity: int,
-    back_to_back: bool,
-    free: Floats,
-    first: Ints,
-    queued: Ints,
-    serving: Ints,
-    number: Ints,
-    following: Ints,
-    wait: Floats,
-) -> int:
-    """Start the passes of instance g that begin before `now` and serve somebody; returns how many.
+def _start_passes(one: Record, now: float, arrival: Floats, rules: Record, following: Ints, wait: Floats) -> int:
+    """Start the passes of an instance that begin before `now` and serve a request; returns how many.
 
     Parameters
     ----------
-    g, now
-        Instance, and the time in s.
-    arrival, phases, pass_time, capacity, back_to_back
-        As of `bound`.
-    free
-        float64 (N,), s, when each instance becomes free; changed in place.
-    first, queued, serving, number
-        int64 (N,), first request that waits, how many wait, how many the last pass took, and the number of the next
-        pass; changed in place.
+    one
+        INSTANCE; changed in place.
     following
         int64 (n,), the request behind each in its queue.
     wait
         float64 (n,), s, written for those that are served.
     """
     passes = 0
-    while queued[g] > 0:
-        came = arrival[first[g]]
-        start = max(free[g], came)
-        k = number[g]
-        if back_to_back:
-            k = max(k, int(np.ceil((came - phases[g]) / pass_time)))
-            while phases[g] + k * pass_time < came:  # rounding may put the quotient one off, either way
+    while one.queued > 0:
+        came = arrival[one.first]
+        start = max(one.free, came)
+        k = one.number
+        if rules.back_to_back == 1:
+            k = max(k, int(np.ceil((came - one.phase) / rules.time)))
+            while one.phase + k * rules.time < came:  # rounding may put the quotient one off, either way
                 k += 1
-            while k > number[g] and phases[g] + (k - 1) * pass_time >= came:
+            while k > one.number and one.phase + (k - 1) * rules.time >= came:
                 k -= 1
-            start = phases[g] + k * pass_time
+            start = one.phase + k * rules.time
         if start >= now:
             break
         taken = 0
-        while queued[g] > 0 and taken < capacity and arrival[first[g]] <= start:
-            i = first[g]
+        while one.queued > 0 and taken < rules.capacity and arrival[one.first] <= start:
+            i = one.first
             wait[i] = start - arrival[i]
-            first[g] = following[i]
-            queued[g] -= 1
+            one.first = following[i]
+            one.queued -= 1
             taken += 1
-        serving[g] = taken
-        number[g] = k + 1
-        free[g] = start + pass_time
+        one.serving = taken
+        one.number = k + 1
+        one.free = start + rules.time
         passes += 1
     return passes
 
@@ -201,7 +181,7 @@ def pooled(
 
 @kernel
 def clocked(arrival: Floats, phases: Floats, pass_time: float, capacity: int, wait: Floats) -> int:
-    """Write the wait of every request into `wait` (n,); returns the number of passes that serve somebody.
+    """Write the wait of every request into `wait` (n,); returns the number of passes that serve a request.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.kernels.sampling.fcfs_chain import begin_slots, run_slots
+from lbopt.kernels.sampling.fcfs_chain import Draws, Slots, begin_slots, run_slots
 from lbopt.theory.chains.batch_means import (
     FEWEST_BATCHES,
     Average,
@@ -56,17 +56,14 @@ def fcfs_imbalances(
         Tokens that a running request gains in a step.
     """
     require_memory(G * B * _BYTES_PER_SLOT, f"a chain of G = {G} workers with B = {B} slots")
-    value, threshold, other = law.aliases()
-    log_keep = math.log1p(-p) if p < 1 else -math.inf
-    stream = slot_streams(seed, G, B)
-    next_end, offset, ends = (np.empty((G, B), np.int64) for _ in range(3))
+    draws = Draws(math.log1p(-p) if p < 1 else -math.inf, *law.aliases())
+    slots = Slots(slot_streams(seed, G, B), *(np.empty((G, B), np.int64) for _ in range(3)))
     unit = growth.unit
-    begin_slots(stream, log_keep, value, threshold, other, unit, next_end, offset, ends)
+    begin_slots(slots, draws, unit)
     for first in range(1, steps + 1, _CHUNK):
         length = min(_CHUNK, steps + 1 - first)
         peak, total = np.empty(length, np.int64), np.empty(length, np.int64)
-        grown = growth.up_to(first, length)
-        run_slots(stream, log_keep, value, threshold, other, unit, grown, first, next_end, offset, ends, peak, total)
+        run_slots(slots, draws, unit, growth.up_to(first, length), first, peak, total)
         yield (G * peak - total) / unit
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.kernels.arrays import record, records
 from lbopt.kernels.sampling import waiting as kernel
 from lbopt.theory.chains.batch_means import Average
 
@@ -20,6 +21,22 @@ Floats = NDArray[np.float64]
 BATCHES = 50
 BOUND = {"random": kernel.RANDOM, "round-robin": kernel.ROUND_ROBIN, "jsq": kernel.JSQ}
 INTERFACES = (*BOUND, "random-back-to-back", "pool", "frozen-pool", "tick", "spacing", "idle-bypass")
+
+
+def bound(code: int, traffic: Traffic, time: float, capacity: int, back_to_back: bool, wait: Floats) -> int:
+    """Bind requests on arrival by the rule `code`, write their waits, and return how many passes served a request.
+
+    Parameters
+    ----------
+    time, capacity
+        Of a pass, and the most requests that it takes.
+    back_to_back
+        Whether instances start passes even with no request in them.
+    """
+    rules, of = record(kernel.PASSES), records(traffic.phases.size, kernel.INSTANCE)
+    rules.time, rules.capacity, rules.back_to_back = time, capacity, back_to_back
+    of.phase = traffic.phases
+    return int(kernel.bound(code, traffic.arrival, traffic.uniforms, rules, of, wait))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,12 +69,9 @@ class Traffic:
         wait = np.empty_like(self.arrival)
         N, most = self.phases.size, capacity or self.arrival.size
         lattice = np.arange(N) / N
-        if interface in BOUND:
-            return wait, kernel.bound(
-                BOUND[interface], self.arrival, self.uniforms, self.phases, 1.0, most, False, wait
-            )
-        if interface == "random-back-to-back":
-            return wait, kernel.bound(kernel.RANDOM, self.arrival, self.uniforms, self.phases, 1.0, most, True, wait)
+        if interface in BOUND or interface == "random-back-to-back":
+            back_to_back, code = interface not in BOUND, BOUND.get(interface, kernel.RANDOM)
+            return wait, bound(code, self, 1.0, most, back_to_back, wait)
         if interface in ("frozen-pool", "tick"):
             phases = lattice if interface == "tick" else self.phases
             return wait, kernel.clocked(self.arrival, phases, 1.0, most, wait)

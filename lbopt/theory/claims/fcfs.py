@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from lbopt.kernels.sampling.fcfs_chain import slot_ages
+from lbopt.kernels.sampling.fcfs_chain import Draws, slot_ages
 from lbopt.theory.chains.batch_means import (
     Average,
     burn_in_steps,
@@ -89,13 +89,13 @@ def measure_slot_law(*, p: float = 0.2, s_max: int = 8, samples: int = 200_000, 
 
 
 def _sampled(law: PromptLaw, p: float, samples: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    value, threshold, other = law.aliases()
+    draws = Draws(math.log1p(-p), *law.aliases())
     streams = slot_streams(seed, samples)
     age, came = np.empty(samples, np.int64), np.empty(samples, np.int64)
     step = burn_in_steps(1, samples, p)
     for start in range(0, samples, _BLOCK):
         part = slice(start, start + _BLOCK)
-        slot_ages(streams[part], math.log1p(-p), value, threshold, other, step, age[part], came[part])
+        slot_ages(streams[part], draws, step, age[part], came[part])
     return age, came
 
 
