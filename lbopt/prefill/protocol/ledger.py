@@ -108,18 +108,12 @@ class Ledger(NamedTuple):
         if tokens < 1:
             raise InputError(f"request {request} has {tokens} tokens; expected at least 1")
         sums = self.sums
-        return Ledger(
-            self.entries.set(request, Entry(tokens, self.arrived, self.dispatches)),
-            self.fresh.set(self.arrived, request),
-            self.first,
-            self.arrived + 1,
-            self.back,
-            self.waiting + 1,
-            self.dispatches,
-            self.past,
-            self.finished,
-            self.number_finished,
-            Sums(sums.queued + tokens, *sums[1:]),
+        return self._replace(
+            entries=self.entries.set(request, Entry(tokens, self.arrived, self.dispatches)),
+            fresh=self.fresh.set(self.arrived, request),
+            arrived=self.arrived + 1,
+            waiting=self.waiting + 1,
+            sums=Sums(sums.queued + tokens, *sums[1:]),
         )
 
     def head(self, room: int | None) -> tuple[int, ...]:
@@ -152,18 +146,14 @@ class Ledger(NamedTuple):
         while first < self.arrived and first not in kept:
             first += 1
         sums = self.sums
-        return Ledger(
-            moved,
-            kept,
-            first,
-            self.arrived,
-            tuple(pair for pair in self.back if _waits(moved, pair)) if self.back else (),
-            self.waiting - len(requests),
-            self.dispatches + counts,
-            self.past,
-            self.finished,
-            self.number_finished,
-            Sums(sums.queued - tokens, sums.in_flight + tokens, sums.done, sums.refused),
+        return self._replace(
+            entries=moved,
+            fresh=kept,
+            first=first,
+            back=tuple(pair for pair in self.back if _waits(moved, pair)) if self.back else (),
+            waiting=self.waiting - len(requests),
+            dispatches=self.dispatches + counts,
+            sums=Sums(sums.queued - tokens, sums.in_flight + tokens, sums.done, sums.refused),
         )
 
     def refuse_impatient(self, patience: int | None, remembered: int) -> tuple[Ledger, tuple[int, ...]]:
@@ -195,18 +185,14 @@ class Ledger(NamedTuple):
             if finished.get(forgotten) == number - remembered:
                 finished = finished.delete(forgotten)
         done = place == "done"
-        return Ledger(
-            self.entries.delete(request),
-            fresh,
-            self.first,
-            self.arrived,
-            self.back,
-            self.waiting - waits,
-            self.dispatches,
-            past,
-            finished,
-            number + 1,
-            Sums(
+        return self._replace(
+            entries=self.entries.delete(request),
+            fresh=fresh,
+            waiting=self.waiting - waits,
+            past=past,
+            finished=finished,
+            number_finished=number + 1,
+            sums=Sums(
                 sums.queued - waits * entry.tokens,
                 sums.in_flight - (not waits) * entry.tokens,
                 sums.done + done * entry.tokens,
@@ -229,18 +215,11 @@ class Ledger(NamedTuple):
         if not returned:
             return self
         sums = self.sums
-        return Ledger(
-            moved,
-            self.fresh,
-            self.first,
-            self.arrived,
-            tuple(merge(self.back, sorted(returned))),
-            self.waiting + len(returned),
-            self.dispatches,
-            self.past,
-            self.finished,
-            self.number_finished,
-            Sums(sums.queued + tokens, sums.in_flight - tokens, sums.done, sums.refused),
+        return self._replace(
+            entries=moved,
+            back=tuple(merge(self.back, sorted(returned))),
+            waiting=self.waiting + len(returned),
+            sums=Sums(sums.queued + tokens, sums.in_flight - tokens, sums.done, sums.refused),
         )
 
     def tokens(self) -> dict[Place, int]:

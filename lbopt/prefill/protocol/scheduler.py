@@ -44,6 +44,7 @@ from lbopt.prefill.protocol.state import (
     armed,
     compared,
     counted,
+    emptied,
     given_up,
     in_new_epoch,
     with_instance,
@@ -276,18 +277,7 @@ class TripleCheck(Dispatcher):
     ) -> tuple[SchedulerState, InstanceState]:
         """Give an instance up for now, with all that it holds."""
         state = counted(given_up(state, instance, at.batches), faults=1)
-        at = at._replace(
-            phase=Phase.SUSPECT,
-            deadline=self.by_when(state),
-            in_flight=0,
-            backlog=0,
-            load=(),
-            known_empty=False,
-            fence=at.seq,
-            batches=(),
-            on_trial=False,
-        )
-        return state, at
+        return state, emptied(at, Phase.SUSPECT)._replace(deadline=self.by_when(state))
 
     def on_poll_tick(self, state: SchedulerState) -> Step:
         """Ask all that may have something; look after timers that should have rung."""
@@ -315,16 +305,7 @@ class TripleCheck(Dispatcher):
             at = at._replace(phase=Phase.READY, epoch=max(at.epoch, event.epoch), ended=ended)
         else:
             state = given_up(state, g, at.batches)
-            at = at._replace(
-                phase=Phase.REMOVED,
-                in_flight=0,
-                backlog=0,
-                load=(),
-                known_empty=False,
-                fence=at.seq,
-                batches=(),
-                on_trial=False,
-            )
+            at = emptied(at, Phase.REMOVED)
         state = with_instance(state, g, at)
         pace = state.pace.after_change(state.healthy, self.setting)
         return self.rearmed(with_pace(state, pace))

@@ -277,14 +277,18 @@ def answered(at: InstanceState, seq: int) -> InstanceState:
     return at._replace(batches=tuple(batch for batch in less if batch.left))
 
 
+def emptied(at: InstanceState, phase: Phase) -> InstanceState:
+    """Return the instance in another phase after all that it held was given up: what it may still have is void."""
+    known = at._replace(phase=phase, in_flight=0, backlog=0, load=(), batches=())
+    return known._replace(known_empty=False, fence=at.seq, on_trial=False)
+
+
 def in_new_epoch(state: SchedulerState, instance: int, epoch: int) -> SchedulerState:
     """Return the state after the instance named an epoch above the known one; the first ever named is only noted."""
     at = state.instances[instance]
     if at.epoch:
         state = counted(given_up(state, instance, at.batches), restarts=1)
-        at = at._replace(
-            phase=Phase.READY, in_flight=0, backlog=0, known_empty=False, fence=at.seq, batches=(), on_trial=False
-        )
+        at = emptied(at, Phase.READY)
     at = at._replace(epoch=epoch, load=(), number=0)
     return with_instance(state, instance, at)
 
