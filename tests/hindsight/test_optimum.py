@@ -10,8 +10,7 @@ from lbopt.hindsight import optimum as module
 from lbopt.hindsight.chains import chained, events, finer
 from lbopt.hindsight.local_search import least_barriers as step_bounds
 from lbopt.hindsight.local_search import slot_by_slot
-from lbopt.hindsight.optimum import SOLVERS, HindsightResult, optimum
-from lbopt.hindsight.program import placement_of, program_of, values_of
+from lbopt.hindsight.optimum import SOLVERS, HindsightResult, optimum, placement_of, program_of, values_of
 from lbopt.hindsight.timetable import Timetable, first_come
 from lbopt.model import Trace
 from lbopt.solvers.backend import RawAnswer

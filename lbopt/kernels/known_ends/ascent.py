@@ -11,7 +11,7 @@ import numpy as np
 from lbopt.kernels.arrays import Floats
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import passed
-from lbopt.kernels.known_ends.copying import mix_row, mix_rows
+from lbopt.kernels.known_ends.placing import mix_row, mix_rows
 from lbopt.kernels.known_ends.state import Climb, Prices, Window
 
 #: Share of the newest patterns in the averages.

@@ -5,8 +5,7 @@ import numpy as np
 from lbopt.kernels.arrays import Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.bounds import exact_bound
-from lbopt.kernels.known_ends.copying import copy_row, fill_row, fill_rows
-from lbopt.kernels.known_ends.placing import add_loads, cost_of
+from lbopt.kernels.known_ends.placing import add_loads, copy_row, cost_of, fill_row, fill_rows
 from lbopt.kernels.known_ends.polish import polish
 from lbopt.kernels.known_ends.state import INFINITY, Box, Draft, Nodes, Prices, Program, Window
 

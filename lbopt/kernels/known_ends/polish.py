@@ -12,8 +12,7 @@ from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import passed
 from lbopt.kernels.draw import draw
-from lbopt.kernels.known_ends.copying import copy_rows
-from lbopt.kernels.known_ends.placing import add_loads, cost_of
+from lbopt.kernels.known_ends.placing import add_loads, copy_rows, cost_of
 from lbopt.kernels.known_ends.state import Draft, Tops, Window
 
 

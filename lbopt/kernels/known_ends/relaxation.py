@@ -14,8 +14,8 @@ import numpy as np
 
 from lbopt.kernels.arrays import Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.known_ends.copying import fill_row, fill_rows
 from lbopt.kernels.known_ends.dictionary import add_variable, clear_line, drop_line
+from lbopt.kernels.known_ends.placing import fill_row, fill_rows
 from lbopt.kernels.known_ends.state import CHAIN, CLASS, ENVELOPE, WORKER, Box, Prices, Program, Window
 
 #: Broken rows of one kind that are added at a time, for each step or worker.

@@ -2,9 +2,9 @@
 
 from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.windows.boxes import total_next_to
 from lbopt.kernels.windows.sets import FOUND, PATIENCE, next_set
 from lbopt.kernels.windows.state import Box, Nodes, Pool, Search, Window
-from lbopt.kernels.windows.sums import total_next_to
 
 
 @kernel

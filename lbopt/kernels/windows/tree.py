@@ -9,7 +9,6 @@ worker that was hardest to serve is smaller than it could be, exactly that one, 
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.known_ends.placing import offer
-from lbopt.kernels.windows.beneath import fill_beneath, margins
 from lbopt.kernels.windows.boxes import snap
 from lbopt.kernels.windows.branching import (
     around_class,
@@ -22,7 +21,7 @@ from lbopt.kernels.windows.branching import (
     take,
 )
 from lbopt.kernels.windows.cuts import refresh, separate
-from lbopt.kernels.windows.placing import fill_near
+from lbopt.kernels.windows.placing import fill_beneath, fill_near, margins
 from lbopt.kernels.windows.polish import polish
 from lbopt.kernels.windows.relaxation import ABOVE, EMPTY, OPTIMAL, exact_bound, first_basis, optimise, sound
 from lbopt.kernels.windows.sets import FOUND, GAVE_UP, PATIENCE, assemble

@@ -20,7 +20,7 @@ from lbopt.model.integers import IntArray
 from lbopt.solvers.allowance import spend
 from lbopt.solvers.certificates import Certificate
 from lbopt.solvers.exact.known_ends import KnownEnds, unpacked
-from lbopt.solvers.exact.known_ends_tree import Tree
+from lbopt.solvers.exact.known_ends_search import Tree
 
 #: Records of the tree before it is given up.
 _RECORDS = 100_000

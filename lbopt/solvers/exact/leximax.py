@@ -20,10 +20,8 @@ from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact.decision import Decision
-from lbopt.solvers.exact.leximax_choice import choose
-from lbopt.solvers.exact.leximax_envelope import MOST_SLOTS, least_envelope
-from lbopt.solvers.exact.leximax_room import Room
-from lbopt.solvers.exact.leximax_stages import press_down
+from lbopt.solvers.exact.leximax_room import MOST_SLOTS, Room, least_envelope
+from lbopt.solvers.exact.leximax_stages import choose, press_down
 from lbopt.solvers.exact.search import ExactAnswer, search_exactly
 from lbopt.solvers.exact.tie_orders import canonical
 from lbopt.solvers.exact.workspace import fits_memory

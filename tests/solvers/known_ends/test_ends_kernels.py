@@ -18,7 +18,7 @@ from lbopt.kernels.known_ends.state import INFINITY
 from lbopt.model import check_assignment, objective
 from lbopt.solvers.elementary import greedy_assignment
 from lbopt.solvers.exact.known_ends import Ascent, KnownEnds
-from lbopt.solvers.exact.known_ends_tree import Tree
+from lbopt.solvers.exact.known_ends_search import Tree
 
 pytestmark = pytest.mark.jit
 

@@ -10,14 +10,13 @@ from solvers.windows.window_problems import random_window
 
 from lbopt.kernels.known_ends.placing import cost_of
 from lbopt.kernels.known_ends.polish import heaviest_beside, note_tops
-from lbopt.kernels.windows.boxes import snap
+from lbopt.kernels.windows.boxes import snap, total_of_left
 from lbopt.kernels.windows.branching import take
 from lbopt.kernels.windows.cuts import limit_of, refresh, separate
 from lbopt.kernels.windows.placing import fill_near, nearest
 from lbopt.kernels.windows.polish import cost_of_change, ideal_change, polish
 from lbopt.kernels.windows.relaxation import OPTIMAL, exact_bound, first_basis, optimise, sound
 from lbopt.kernels.windows.sets import FOUND, IMPOSSIBLE, next_set
-from lbopt.kernels.windows.sums import total_of_left
 from lbopt.kernels.windows.tree import begin
 from lbopt.model import objective
 from lbopt.solvers.exact.windows import WindowDecision
