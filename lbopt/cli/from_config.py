@@ -254,7 +254,8 @@ def as_verb(
         given = {"set": parameter("set", _Set, None), "help_all": parameter("help_all", _HelpAll, False)}
 
     def verb(**words: Any) -> None:
-        function(**words | settled(kinds, words.pop("set", None) or ()))
+        values = settled(kinds, words.get("set") or ())
+        function(**{name: value for name, value in words.items() if name not in given} | values)
 
     verb.__name__, verb.__doc__, verb.__annotations__ = name, text, {}
     verb.__signature__ = _signature([*(own | given).values()])  # type: ignore[attr-defined]

@@ -9,6 +9,7 @@ import typer
 
 from lbopt.cli.from_config import as_verb, parameter
 from lbopt.exceptions import InputError
+from lbopt.serving.router.options import KEYS, RouterOptions, options_from
 
 
 def _option(text: str, *names: str, kind: Any = str) -> Any:
@@ -23,11 +24,8 @@ _OPTIONS = {
     "port": _option("Port; 0 = any free one.", kind=int),
     "shadow": _option("Forward by this rule, e.g. `round-robin`, and let --policy decide beside it."),
     "record": _option("Folder for the record of decisions."),
-    "settings": _option("Any option of the manual's table, NAME=VALUE; may be given again.", "--set", kind=list[str]),
     "tls_cert": _option("Certificate (PEM)."),
     "tls_key": _option("Its key (PEM)."),
-    "seed": _option("Seed of rules that draw.", kind=int),
-    "train_on": _option("Trace from which predictors learn."),
 }
 
 
@@ -42,18 +40,22 @@ def _serve(**given: Any) -> None:
     from lbopt.serving.process import require_serving
 
     require_serving("lbopt serve")
-    fleet, settings, tls = given.pop("fleet"), given.pop("settings"), (given.pop("tls_cert"), given.pop("tls_key"))
+    fleet, tls = given.pop("fleet"), (given.pop("tls_cert"), given.pop("tls_key"))
     if fleet is None:
         raise InputError("no fleet is named; expected --fleet FILE, see the manual's page on serve")
-    _run(fleet, given, settings or [], tls)
+    _run(fleet, given, tls)
 
 
 serve = as_verb(
-    _serve, "serve", _serve.__doc__ or "", (), {name: parameter(name, kind, None) for name, kind in _OPTIONS.items()}
+    _serve,
+    "serve",
+    _serve.__doc__ or "",
+    (RouterOptions,),
+    {name: parameter(name, kind, None) for name, kind in _OPTIONS.items()},
 )
 
 
-def _run(fleet: str, given: dict[str, Any], settings: list[str], tls: tuple[str | None, str | None]) -> None:
+def _run(fleet: str, given: dict[str, Any], tls: tuple[str | None, str | None]) -> None:
     """Read the fleet, build the router and serve.
 
     Parameters
@@ -66,14 +68,13 @@ def _run(fleet: str, given: dict[str, Any], settings: list[str], tls: tuple[str 
     from lbopt.cli.console import remark
     from lbopt.serving.router.dispatcher import needs_compiler
     from lbopt.serving.router.fleet_file import read_fleet
-    from lbopt.serving.router.options import KEYS, options_from
     from lbopt.serving.router.run import run, tls_of
     from lbopt.serving.router.service import Router
 
     logging.getLogger("lbopt.serving").setLevel(logging.INFO)
     plan = read_fleet(fleet)
     keys = {name: os.environ.get(f"LBOPT_{name.upper()}") for name in KEYS}
-    options = options_from(plan.options, settings, {**given, **keys})
+    options = options_from(plan.options, {**given, **keys})
     training = None
     if options.train_on is not None:
         from lbopt.studies.requests import RequestSource

@@ -21,7 +21,7 @@ def read_fleet_file(path: Path) -> object:
     from lbopt.serving.router.options import options_from
 
     plan = read_fleet(path)
-    return options_from(plan.options, [], {})
+    return options_from(plan.options, {})
 
 
 def record_files() -> list[bytes]:

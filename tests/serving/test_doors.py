@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 from serving.engines import Engine, becomes, fleet, is_empty, plan_for, run, stream
 
+from lbopt.cli.from_config import settled
 from lbopt.exceptions import InputError
 from lbopt.serving.router import run as running
 from lbopt.serving.router.fleet_file import fleet_of, read_fleet
@@ -333,8 +334,9 @@ def test_metrics_tell_of_the_barrier():
 
 
 def test_options_come_from_three_places():
-    """The fleet file, --set, and named options, later ones first; keys from nowhere but the environment."""
-    options = options_from({"ttl": 5, "policy": "jsq"}, ["ttl=7", "ask_usage=yes"], {"policy": "br-0", "port": None})
+    """The fleet file, named options, and --set, later ones first; keys from nowhere but the environment."""
+    given = {"policy": "br-0", "port": None} | settled([RouterOptions], ["ttl=7", "ask_usage=yes"])
+    options = options_from({"ttl": 5, "policy": "jsq"}, given)
     assert (options.ttl, options.policy, options.ask_usage, options.port) == (7.0, "br-0", True, 8000)
     for table, settings in (
         ({"api_key": "12345678"}, []),
@@ -349,7 +351,7 @@ def test_options_come_from_three_places():
         *(({}, [f"{name}={'1' * digits}"]) for name in ("ttl", "port", "seed") for digits in (401, 5000)),
     ):
         with pytest.raises(InputError):
-            options_from(table, settings, {})
+            options_from(table, settled([RouterOptions], settings))
     assert "secret" not in repr(RouterOptions(api_key="secret-key", admin_token="secret-token"))
 
 

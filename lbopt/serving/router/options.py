@@ -1,4 +1,4 @@
-"""What an operator may set of a router, from three places: the fleet file, `--set NAME=VALUE`, and named options.
+"""What an operator may set of a router, from three places: the fleet file, named options, and `--set NAME=VALUE`.
 
 A later place wins. Keys are taken from the environment alone, so that they stand in no file and in no list of
 processes, and nothing shows them. Every default is chosen so that the router is safe to start with none.
@@ -6,13 +6,12 @@ processes, and nothing shows them. Every default is chosen so that the router is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
-from lbopt.files import shown
-from lbopt.spec import unknown, value_of
+from lbopt.spec import unknown
 from lbopt.studies.configuration import Configuration, Option, require_kinds
 
 #: Options that come from the environment alone, and that nothing shows.
@@ -31,7 +30,7 @@ class RouterOptions(Configuration):
         Token for `/workers`, and one for `/route`, which the first opens, too; without one such a path is closed.
     """
 
-    policy: Annotated[str, Option("Rule, in the text form of `make_policy`.")] = "auto"
+    policy: Annotated[str, Option("Rule, in the text form of `make_policy`.", first=True)] = "auto"
     seed: Annotated[int, Option("Seed of rules that draw.", low=0, high=2**62)] = 0
     fallback: Annotated[str, Option("Rule that decides where one in Python does not in time.")] = "jsq-load"
     decision_seconds: Annotated[float, Option("The time for that.", low=0.001, high=10)] = 0.05
@@ -51,8 +50,8 @@ class RouterOptions(Configuration):
     train_on: Annotated[
         str | None, Option("Trace from which predictors learn, where the rule looks ahead.", shown="none")
     ] = None
-    host: Annotated[str, Option("Where to listen.")] = "127.0.0.1"
-    port: Annotated[int, Option("Where to listen; 0 = any free one.", low=0, high=65535)] = 8000
+    host: Annotated[str, Option("Where to listen.", first=True)] = "127.0.0.1"
+    port: Annotated[int, Option("Where to listen; 0 = any free one.", first=True, low=0, high=65535)] = 8000
     ttl: Annotated[float, Option("Longest wait in the pool, then 503.", low=0.1, high=86400)] = 120.0
     age_bound: Annotated[
         float,
@@ -103,7 +102,9 @@ class RouterOptions(Configuration):
     api_key: str | None = None
     admin_token: str | None = None
     route_token: str | None = None
-    record: Annotated[str | None, Option("Folder for the record of decisions.", shown="none is kept")] = None
+    record: Annotated[str | None, Option("Folder for the record of decisions.", first=True, shown="none is kept")] = (
+        None
+    )
     prefixes: Annotated[bool, Option("Record in keyed hashes what prompts begin with.")] = False
     prefix_bytes: Annotated[int, Option("Bytes of a block of these.", low=64, high=2**20)] = 512
     prefix_key: Annotated[str | None, Option("File of the key.", shown="the installation's")] = None
@@ -118,7 +119,11 @@ class RouterOptions(Configuration):
     ] = 4096
     shadow: Annotated[
         str | None,
-        Option("Rule by which requests are forwarded while `policy` decides beside it.", shown="`policy` decides"),
+        Option(
+            "Rule by which requests are forwarded while `policy` decides beside it.",
+            first=True,
+            shown="`policy` decides",
+        ),
     ] = None
 
     def check(self) -> None:
@@ -140,37 +145,29 @@ class RouterOptions(Configuration):
         return f"RouterOptions({', '.join(values)})"
 
 
-def options_from(table: Mapping[str, Any], settings: Sequence[str], given: Mapping[str, Any]) -> RouterOptions:
+def options_from(table: Mapping[str, Any], given: Mapping[str, Any]) -> RouterOptions:
     """Return the options.
 
     Parameters
     ----------
-    settings
-        Texts NAME=VALUE.
+    table
+        `[router]` of the fleet file.
     given
-        Values by name; None = not given.
+        Values by name, which go before those of the table; None = not given.
 
     Raises
     ------
     InputError
         Where a name is unknown or a value cannot be.
     """
-    defaults = {field.name: field.default for field in fields(RouterOptions) if field.name not in KEYS}
+    known = [field.name for field in fields(RouterOptions) if field.name not in KEYS]
     for name in table:
         if name in KEYS:
             raise InputError(f"[router] of the fleet file sets {name}; keys come from the environment alone")
-        if name not in defaults:
-            raise unknown("option of [router]", name, defaults)
+        if name not in known:
+            raise unknown("option of [router]", name, known)
     try:
         require_kinds(RouterOptions, table)
     except TypeError as error:
         raise InputError(f"[router] {error}") from None
-    values = dict(table)
-    for text in settings:
-        name, equals, value = text.partition("=")
-        if name not in defaults:
-            raise unknown("option of --set", name, defaults)
-        if not equals:
-            raise InputError(f"--set {shown(text)} has no value; expected NAME=VALUE")
-        values[name] = value_of(f"--set {name}", value, str if defaults[name] is None else type(defaults[name]))
-    return RouterOptions(**values | {name: value for name, value in given.items() if value is not None})
+    return RouterOptions(**dict(table) | {name: value for name, value in given.items() if value is not None})
