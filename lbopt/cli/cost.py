@@ -5,10 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from lbopt.cli.carry_out import carry_out
-from lbopt.cli.from_config import as_verb, settled
+from lbopt.cli.from_config import UsageError, as_verb, settled
 from lbopt.cli.study_verb import OUT
 from lbopt.exceptions import InputError
 from lbopt.report.cost_question import read_question
@@ -54,10 +52,6 @@ def run_command(command: str, progress: Progress, *, allow_code: bool = False) -
     try:
         given = load("cost", "lbopt.cli.cost:cost").make_context("cost", words[2:]).params
         given |= settled((LoadsAsked, CostConfig), given["set"] or ())
-    except _UsageError as error:
+    except UsageError as error:
         raise InputError(f"the command '{command}' is not one of this version: {error.format_message()}") from None
     return read_question(given | {"allow_code": allow_code}).price(progress)
-
-
-#: What typer raises where a command line is wrong; the class that it derives from has no name of its own there.
-_UsageError: Any = typer.BadParameter.__base__

@@ -117,7 +117,7 @@ class Command(TyperCommand):
         """Read the words; a setting may be spelled as an option."""
         try:
             return super().parse_args(ctx, list(self._plain(args)))
-        except _UsageError as error:
+        except UsageError as error:
             if hasattr(error, "possibilities"):  # the option does not exist
                 near = unknown("", error.option_name[2:], self.named()).args[0].partition("did you mean ")[2]
                 error.possibilities = [*(error.possibilities or ()), *(f"--set {near[:-1]}=..." for _ in near[:1])]
@@ -157,7 +157,7 @@ class Command(TyperCommand):
 
 
 #: What typer raises where a command line is wrong; the class that it derives from has no name of its own there.
-_UsageError: Any = typer.BadParameter.__base__
+UsageError: Any = typer.BadParameter.__base__
 
 
 def _show_all(context: typer.Context, value: bool) -> None:
