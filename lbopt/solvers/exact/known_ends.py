@@ -30,6 +30,30 @@ _FINEST_SCALE = 1 << 26
 _LARGEST_TABLE = 1 << 22
 
 
+def handed_out(pattern: IntArray, slots: IntArray, workers: IntArray, klass: IntArray, order: IntArray) -> IntArray:
+    """Return the worker of each request where `pattern` says how many of each class the open workers take.
+
+    Parameters
+    ----------
+    pattern
+        int64 (W, Q): classes, in the first slots[w] places.
+    slots, workers
+        int64 (W,): slots, and numbers of the workers in the problem.
+    klass, order
+        Class of each request; requests by class, those first that come first.
+    """
+    taken = np.arange(pattern.shape[1]) < slots[:, None]
+    classes, owners = pattern[taken], np.repeat(workers, slots)
+    by_class = np.argsort(classes, kind="stable")
+    classes, owners = classes[by_class], owners[by_class]
+    ordered = klass[order]
+    place = np.searchsorted(ordered, classes) + np.arange(classes.size) - np.searchsorted(classes, classes)
+    real = place < np.searchsorted(ordered, classes, side="right")  # beyond are the empty requests that fill slots up
+    assignment = np.full(order.size, -1, dtype=np.int64)
+    assignment[order[place[real]]] = owners[real]
+    return assignment
+
+
 class KnownEnds:
     """A step problem in the terms of the search.
 
@@ -110,17 +134,8 @@ class KnownEnds:
 
     def handed_out(self, pattern: IntArray) -> IntArray:
         """Return the worker of each request: the first requests of a class come first."""
-        assignment = np.full(self.problem.num_requests, -1, dtype=np.int64)
-        N = assignment.size
-        order = np.argsort(self.klass[:N], kind="stable")
-        following = np.searchsorted(self.klass[:N][order], np.arange(self.window.n.size))
-        ends = np.searchsorted(self.klass[:N][order], np.arange(self.window.n.size), side="right")
-        for w, g in enumerate(self.workers.tolist()):
-            for k in pattern[w, : self.window.slots[w]].tolist():
-                if following[k] < ends[k]:  # beyond are the empty requests that fill slots up
-                    assignment[order[following[k]]] = g
-                    following[k] += 1
-        return assignment
+        order = np.argsort(self.klass[: self.problem.num_requests], kind="stable")
+        return handed_out(pattern, self.window.slots, self.workers, self.klass, order)
 
     # ------------------------------------------------------------------ tree
 

@@ -36,6 +36,7 @@ from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.certificates.format import MOST_SLOTS
 from lbopt.solvers.elementary import elementary_bound
+from lbopt.solvers.exact.known_ends import handed_out
 from lbopt.solvers.exact.search import ExactAnswer, raised
 
 #: Largest sum of magnitudes for which prices are still a thousandth of a token fine.
@@ -91,10 +92,9 @@ class WindowDecision:
         if missing > 0:
             sizes = np.concatenate([sizes, np.zeros(missing, dtype=np.int64)])
             must = np.concatenate([must, np.zeros(missing, dtype=np.bool_)])
-        self.order = np.lexsort((~must, sizes))
-        v, start, n = np.unique(sizes[self.order], return_index=True, return_counts=True)
-        self.first = start
-        forced = must[self.order].astype(np.int64)
+        order = np.lexsort((~must, sizes))
+        v, start, n = np.unique(sizes[order], return_index=True, return_counts=True)
+        forced = must[order].astype(np.int64)
         admits_all = problem.num_free_slots >= sizes.size
         counted = np.zeros(v.size, dtype=np.int64) if admits_all else np.add.reduceat(forced, start)
         slots = problem.slots
@@ -107,7 +107,7 @@ class WindowDecision:
         open_slots = slots[self.workers]
         floor = peak[closed].max(axis=0) if closed.any() else np.full(T, -_LONGEST_LOAD)
         self.constant = int(G * shift.sum() - profiled.sum())
-        ascending = np.concatenate([[0], np.cumsum(sizes[self.order])])
+        ascending = np.concatenate([[0], np.cumsum(sizes[order])])
         low = ascending[open_slots]
         high = ascending[-1] - ascending[ascending.size - 1 - open_slots]
         reach = int(high.sum()) + int(np.abs(peak).max())
@@ -235,16 +235,9 @@ class WindowDecision:
 
     def handed_out(self, search: Search) -> IntArray:
         """Return the worker of each request in the best assignment of `search`: the first of a class come first."""
-        taken = np.arange(search.answer.shape[1]) < self.window.slots[:, None]
-        classes, workers = search.answer[taken], np.repeat(self.workers, self.window.slots)
-        by_class = np.argsort(classes, kind="stable")
-        classes, workers = classes[by_class], workers[by_class]
-        place = np.arange(classes.size) - np.searchsorted(classes, classes)  # among those of its class
-        requests = self.order[self.first[classes] + place]
-        assignment = np.full(self.problem.num_requests, -1, dtype=np.int64)
-        real = requests < assignment.size  # beyond are the empty requests that fill slots up
-        assignment[requests[real]] = workers[real]
-        return assignment
+        klass = np.searchsorted(self.window.pool.v, self.problem.work[:, 0])
+        order = np.lexsort((~self.problem.must_admit, klass))
+        return handed_out(search.answer, self.window.slots, self.workers, klass, order)
 
 
 def _ints(*shape: int) -> IntArray:
