@@ -391,8 +391,7 @@ assert bound(loads, slots, (1,) * 18 + (10,) * 18) == 999 < gap((1009, 9))
 # The theorem is proved in the manual's chapter *Proofs* and checked by Coq (`gap_leximax`).
 
 # %%
-from lbopt.theory.ledger import find_claim
-from lbopt.theory.proofs import how_proved
+from lbopt.theory.ledger import find_claim, how_proved
 
 for finding in find_claim("lemma-2-definition-1").measure(optima=5_000, seed=1):
     print(f"{finding.quantity}: {finding.violations} violations in {finding.trials:,}")

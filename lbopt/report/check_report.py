@@ -17,7 +17,7 @@ from lbopt.report.theory_tables import finding_rows, finding_table, verdict_lead
 from lbopt.studies.check import CheckOutcome, ClaimOutcome
 from lbopt.table import Table
 from lbopt.theory.finding import Verdict
-from lbopt.theory.proofs import PROOFS, how_proved
+from lbopt.theory.ledger import PROOFS, how_proved
 
 #: With at most so many claims the terminal also shows the findings of each.
 _FEW_CLAIMS = 3

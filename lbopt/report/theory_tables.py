@@ -6,8 +6,7 @@ from lbopt import numbers
 from lbopt.studies.check import CheckOutcome, ClaimOutcome
 from lbopt.table import Table
 from lbopt.theory.finding import Finding, Plant, Verdict
-from lbopt.theory.ledger import CLAIMS
-from lbopt.theory.proofs import PROOFS, briefly_proved, how_proved
+from lbopt.theory.ledger import CLAIMS, PROOFS, briefly_proved, how_proved
 
 _SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
 

@@ -3,11 +3,10 @@
 from lbopt.simulator.ceiling import Ceilings, ceilings
 from lbopt.simulator.decoders import DecoderRun, simulate_decoders
 from lbopt.simulator.detail import Detail, make_detail
-from lbopt.simulator.frozen import NEW, FrozenRequests, FrozenView
 from lbopt.simulator.metrics import Metrics, Window
 from lbopt.simulator.recorder import Telemetry, make_telemetry
 from lbopt.simulator.run import Run
-from lbopt.simulator.sampling import SampledState, sample_states
+from lbopt.simulator.sampling import NEW, FrozenRequests, FrozenView, SampledState, sample_states
 from lbopt.simulator.setting import EVENT_ORDERS, ClosedLoop, EventOrder, SimulationSetting, Slo, TraceTimes, make_slo
 from lbopt.simulator.simulate import simulate
 

@@ -1,5 +1,10 @@
 """Regimes: the parameters of a measurement, each with its default, its meaning and its check in one place.
 
+What the theorems assume, checked: a parameter outside is refused by the name of the claim and of the assumption.
+
+What a parameter may be is said once, where it is declared: `USUAL` for the names that mean the same in every claim, the
+table `asks` of a regime or of `measured` for the others.
+
 A claim measures in a `Fleet` or in one of its extensions. Other defaults and further parameters are a subclass in the
 claim's own file. `measured_in` makes the `measure` of a claim from a function of such a regime and a seed: it takes the
 fields as keywords, shows them in its signature, and refuses by the claim's name what the regime's `require` refuses.
@@ -14,29 +19,91 @@ import dataclasses
 import functools
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from lbopt.exceptions import InputError
 from lbopt.instances import open_trace
 from lbopt.instances.families import ALL_NAMES
 from lbopt.theory.chains.batch_means import FEWEST_BATCHES, batch_steps
 from lbopt.theory.chains.open_fleet import OpenFleet, Requests
-from lbopt.theory.chains.replete import POOLS, Replete, RepleteRun
+from lbopt.theory.chains.replete import PEAKS, POOLS, Replete, RepleteRun
 from lbopt.theory.claim import Measure
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import Asked, Asks, at_least, between, one_of, require, require_all
 from lbopt.theory.laws.gap_bounds import CLEAR, onset
-from lbopt.theory.laws.slot_law import PromptLaw
+from lbopt.theory.laws.slot_law import LONGEST, PromptLaw
+
+#: Workers, and slots of each: beyond, numbers leave the range of floats or of memory in ways that say less.
+MOST = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a parameter: a test, and its words."""
+
+    holds: Callable[[Any], bool]
+    words: str
+
+
+#: What is asked of parameters, by their names.
+Asks = Mapping[str, tuple[Asked, ...]]
+
+
+def between(least: float, most: float, words: str) -> tuple[Asked, ...]:
+    """Ask for a number from `least` to `most`."""
+    return (Asked(lambda value: least <= value <= most, words),)
+
+
+def at_least(least: float, words: str) -> tuple[Asked, ...]:
+    """Ask for a number of at least so much."""
+    return between(least, math.inf, words)
+
+
+def one_of(known: Collection[str], words: str) -> tuple[Asked, ...]:
+    """Ask for one of the names, which end the words."""
+    return (Asked(known.__contains__, f"{words} {', '.join(known)}"),)
+
+
+USUAL: Asks = {
+    "G": (*at_least(2, "at least G = 2 workers"), *between(2, MOST, f"at most {MOST:,} workers")),
+    "B": (*at_least(1, "at least B = 1 slot a worker"), *between(1, MOST, f"at most {MOST:,} slots a worker")),
+    "p": (Asked(lambda p: 0 < p < 1, "outputs of law Geo(p) with 0 < p < 1"),),
+    "s_max": (
+        *at_least(2, "prompts that vary, so s_max of at least 2"),  # every statement divides by their spread
+        *between(2, LONGEST, f"prompts of at most {LONGEST:,} tokens"),
+    ),
+    "pool": (Asked(POOLS.__contains__, "a replete pool of 'all' sizes or of 'two'"),),
+    "peak": one_of(PEAKS, "one of the peaks"),
+}
+
+
+def require(claim: str, holds: bool, assumes: str, found: str) -> None:
+    """Refuse what the claim does not speak of: ``theorem-2 assumes 0 < p < 1; p is 1.2``.
+
+    Parameters
+    ----------
+    holds
+        Whether the hypothesis holds.
+    """
+    if not holds:
+        raise InputError(f"{claim} assumes {assumes}; {found}")
+
+
+def require_all(claim: str, given: Mapping[str, Any], *tables: Asks) -> None:
+    """Refuse the first value that is not what `USUAL` and the tables ask of a parameter of its name."""
+    for name, value in given.items():
+        for asked in (one for table in (USUAL, *tables) for one in table.get(name, ())):
+            require(claim, asked.holds(value), asked.words, f"{name} is {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Regime:
     """The parameters of a measurement; every field has a default.
 
-    What `hypotheses.USUAL` does not ask of a field stands in the table `asks` of the class that has it.
+    What `USUAL` does not ask of a field stands in the table `asks` of the class that has it.
     """
 
     asks: ClassVar[Asks] = {}
@@ -244,7 +311,7 @@ def measured(claim: str, **asks: tuple[Asked, ...]) -> Callable[[Measure], Measu
     Parameters
     ----------
     asks
-        What is asked of its keywords beyond `hypotheses.USUAL`.
+        What is asked of its keywords beyond `USUAL`.
     """
 
     def decorate(body: Measure) -> Measure:

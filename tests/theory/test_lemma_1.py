@@ -7,7 +7,7 @@ from lbopt.exceptions import InputError
 from lbopt.theory.claims import lemma_1
 from lbopt.theory.claims.lemma_1 import PRINTED, STORED, measure_corrected, measure_printed, round_statements
 from lbopt.theory.finding import Verdict, gravest
-from lbopt.theory.steps.sampled_steps import until, whole_rounds
+from lbopt.theory.steps.small_step import until, whole_rounds
 from lbopt.theory.steps.statements import held_against
 
 pytestmark = pytest.mark.jit

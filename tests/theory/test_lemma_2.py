@@ -11,25 +11,30 @@ from naive import theory_lemmas as naive
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem
 from lbopt.solvers import solve
-from lbopt.theory.claims import lemma_2, lemma_2_printed
-from lbopt.theory.claims.lemma_2 import corrected_bound, measure_corrected, sharp_bound
-from lbopt.theory.claims.lemma_2_printed import measure_leximax, measure_printed
+from lbopt.theory.claims import lemma_2
+from lbopt.theory.claims.lemma_2 import (
+    corrected_bound,
+    measure_corrected,
+    measure_leximax,
+    measure_printed,
+    sharp_bound,
+)
 from lbopt.theory.finding import Verdict, gravest
-from lbopt.theory.steps.sampled_steps import (
+from lbopt.theory.steps.small_step import (
+    SmallStep,
     StepShape,
     any_overloaded_steps,
     replete_steps,
     two_plenty_steps,
     until,
 )
-from lbopt.theory.steps.small_step import SmallStep
 from lbopt.theory.steps.statements import CASES, gap_within, held_against, stubborn_step
 
 jit = pytest.mark.jit
 
 
 @jit
-@pytest.mark.parametrize("claim", (*lemma_2.CLAIMS, *lemma_2_printed.CLAIMS), ids=lambda claim: claim.name)
+@pytest.mark.parametrize("claim", (*lemma_2.CORRECTED, *lemma_2.PRINTED), ids=lambda claim: claim.name)
 def test_the_quick_verdict_is_the_expected_one(claim):
     findings = [finding for regime in claim.quick for finding in claim.measure(seed=1, **regime)]
     assert gravest(finding.verdict() for finding in findings) == claim.expected
@@ -155,7 +160,7 @@ def test_for_every_number_of_slots_some_step_keeps_all_of_its_gap(c):
 @jit
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_found_opens_in_lbopt_solve(name, solved_at_the_terminal):
-    regime = next((one for one in lemma_2_printed._CASES if one.get("case") == name), {})
+    regime = next((one for one in lemma_2._CASES if one.get("case") == name), {})
     findings = measure_leximax(seed=2) if name == "definition-1" else measure_printed(seed=2, **regime)
     assert [finding.violations for finding in findings] == [1] * (len(CASES[name].stored) + 1)
     for finding in findings:

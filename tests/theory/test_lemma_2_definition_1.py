@@ -12,8 +12,7 @@ from lbopt.studies.check import CheckConfig
 from lbopt.theory.claims.lemma_2 import NAME, STORED, corrected_bound, measure_theorem
 from lbopt.theory.finding import Verdict, gravest
 from lbopt.theory.ledger import find_claim
-from lbopt.theory.steps.sampled_steps import StepShape, any_overloaded_steps, until
-from lbopt.theory.steps.small_step import SmallStep
+from lbopt.theory.steps.small_step import SmallStep, StepShape, any_overloaded_steps, until
 from lbopt.theory.steps.statements import TIES, gap_within, held_against, preferred
 
 jit = pytest.mark.jit

@@ -17,7 +17,7 @@ from lbopt.theory.claims import lemma_2, lemma_3, spacing
 from lbopt.theory.claims.lemma_1 import round_statements
 from lbopt.theory.finding import Finding, Verdict, smallest_exponent
 from lbopt.theory.ledger import CLAIMS
-from lbopt.theory.steps.sampled_steps import until, whole_rounds
+from lbopt.theory.steps.small_step import until, whole_rounds
 from lbopt.theory.steps.statements import held_against
 
 pytestmark = pytest.mark.jit

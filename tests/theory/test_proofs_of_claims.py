@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from lbopt.report.theory_tables import ledger_table
-from lbopt.theory.ledger import CLAIMS
-from lbopt.theory.proofs import PROOFS, REFUTED, WHOLE, Proof, how_proved
+from lbopt.theory.ledger import CLAIMS, PROOFS, REFUTED, WHOLE, Proof, how_proved
 
 ROOT = Path(__file__).resolve().parents[2]
 THEORIES = ROOT / "proofs" / "theories"

@@ -11,10 +11,9 @@ from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps, steps_me
 from lbopt.theory.chains.open_fleet import BOUND_RULES, BoundFleet, pool_by_report
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import Asks, between, one_of, require
 from lbopt.theory.laws.slot_law import PromptLaw
 from lbopt.theory.laws.stale import bound_floor, bound_level, random_waiting, seen_share
-from lbopt.theory.regime import Batched, Fleet, OpenRegime, PromptFleet, measured_in
+from lbopt.theory.regime import Asks, Batched, Fleet, OpenRegime, PromptFleet, between, measured_in, one_of, require
 
 #: What a levelling rule with queues leaves above what workers alike do at most, where the queue is deep.
 ABOVE_FLOOR = 0.10

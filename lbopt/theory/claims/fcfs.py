@@ -27,7 +27,6 @@ from lbopt.theory.chains.batch_means import (
 from lbopt.theory.chains.fcfs_chain import mean_fcfs_imbalance, steps_for
 from lbopt.theory.claim import Regime, claim, crossed
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import USUAL, Asks, at_least, between
 from lbopt.theory.laws.load_law import load_law, sharp_imbalance, skewness_term, third_term
 from lbopt.theory.laws.slot_law import (
     Growth,
@@ -38,7 +37,7 @@ from lbopt.theory.laws.slot_law import (
     slot_law_seen,
     snapshot_variance,
 )
-from lbopt.theory.regime import PromptFleet, measured, measured_in
+from lbopt.theory.regime import USUAL, Asks, PromptFleet, at_least, between, measured, measured_in
 
 #: Cells of the test of fit expect at least so many samples.
 _LEAST_EXPECTED = 10

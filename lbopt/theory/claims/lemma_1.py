@@ -6,10 +6,17 @@ import numpy as np
 
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import at_least, between, require
-from lbopt.theory.regime import measured
-from lbopt.theory.steps.sampled_steps import MOST_PLACEMENTS, placements_of, second_opinion, until, whole_rounds
-from lbopt.theory.steps.small_step import Placement, SmallStep, gaps
+from lbopt.theory.regime import at_least, between, measured, require
+from lbopt.theory.steps.small_step import (
+    MOST_PLACEMENTS,
+    Placement,
+    SmallStep,
+    gaps,
+    placements_of,
+    second_opinion,
+    until,
+    whole_rounds,
+)
 from lbopt.theory.steps.statements import Excess, Statement, denied_rows, held_against, preferred
 
 #: Two workers of 10 + 10 and one of 1 + 1: the maximum 20 is least, for two of the four tens always meet.

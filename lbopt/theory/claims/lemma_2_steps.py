@@ -23,10 +23,9 @@ from lbopt.solvers import solve
 from lbopt.theory.chains.replete import COMPOSITIONS, PEAKS, POOLS, Replete, RepleteRun, level, progression
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import Asked, Asks, at_least, one_of, require
 from lbopt.theory.laws.gap_bounds import deviation, irregular
 from lbopt.theory.laws.slot_law import PromptLaw
-from lbopt.theory.regime import SteppedFleet, measured, measured_in
+from lbopt.theory.regime import Asked, Asks, SteppedFleet, at_least, measured, measured_in, one_of, require
 
 #: Requests of a problem, beyond which the search may take longer than a check may.
 _MOST_REQUESTS = 20_000

@@ -35,7 +35,6 @@ from lbopt.theory.chains.batch_means import slope
 from lbopt.theory.chains.replete import POOLS
 from lbopt.theory.claim import Regime, claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import MOST, between
 from lbopt.theory.laws.load_law import load_law
 from lbopt.theory.laws.slot_law import (
     Growth,
@@ -48,7 +47,7 @@ from lbopt.theory.laws.slot_law import (
     slot_law,
     slot_law_at,
 )
-from lbopt.theory.regime import measured
+from lbopt.theory.regime import MOST, between, measured
 
 #: The smallest constant known for sums of equal laws (Shevtsova 2013); it was 0.4748 (Shevtsova 2011).
 SHEVTSOVA = 0.4690

@@ -39,7 +39,7 @@ from lbopt.theory.chains.adversaries import (
 )
 from lbopt.theory.claim import Claim, Regime, claim, crossed
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require
+from lbopt.theory.regime import require
 
 _SECONDS_PER_TOKEN = 2.0**-20  # a power of two: step times of whole loads are exact
 

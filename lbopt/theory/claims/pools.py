@@ -12,12 +12,11 @@ from lbopt.theory.chains.batch_means import Average, batch_steps, steps_mean
 from lbopt.theory.chains.pooled_chain import ARRIVALS, PooledRun, Rule, best_placement, first_come, run_pooled
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import Asks, one_of, require, require_all
 from lbopt.theory.laws.gap_bounds import least_gap, outside_onset
 from lbopt.theory.laws.load_law import improvement_floor, load_law
 from lbopt.theory.laws.slot_law import LLM, PromptLaw, slot_law
 from lbopt.theory.laws.spacing import least_left
-from lbopt.theory.regime import Batched, PromptFleet, measured_in
+from lbopt.theory.regime import Asks, Batched, PromptFleet, measured_in, one_of, require, require_all
 
 #: Steps go one by one through Python; larger fleets take hours.
 _MOST_SLOTS = 100_000

@@ -17,7 +17,6 @@ from lbopt.theory.chains.fcfs_chain import least_imbalance, residues_of_steps
 from lbopt.theory.chains.replete import PEAKS, Replete
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import Asks, at_least, require, require_all
 from lbopt.theory.laws.gap_bounds import CLEAR, onset
 from lbopt.theory.laws.leader_walk import (
     MOST_ENDS,
@@ -29,7 +28,7 @@ from lbopt.theory.laws.leader_walk import (
 )
 from lbopt.theory.laws.slot_law import Growth, PromptLaw
 from lbopt.theory.laws.spacing import kappa, least_left, residue_law, slowest_character, spacing_floor
-from lbopt.theory.regime import BatchedFleet, Fleet, measured_in
+from lbopt.theory.regime import Asks, BatchedFleet, Fleet, at_least, measured_in, require, require_all
 
 #: Batches of a chain's mean.
 _BATCHES = 40

@@ -13,12 +13,11 @@ from lbopt.theory.chains.batch_means import BATCH_SPANS, Average, steps_mean
 from lbopt.theory.chains.open_fleet import RULES, OpenFleet
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import Asks, at_least, one_of, require, require_all
 from lbopt.theory.laws.normal_maximum import expected_maximum
 from lbopt.theory.laws.slot_law import PromptLaw
 from lbopt.theory.laws.stale import ReportedFleet
 from lbopt.theory.laws.stale_choice import power_of_two
-from lbopt.theory.regime import OpenRegime, measured_in
+from lbopt.theory.regime import Asks, OpenRegime, at_least, measured_in, one_of, require, require_all
 
 #: By how much the laws may be off: what levelling leaves, what noise adds to a herd, what a mean field leaves out.
 LEVEL_TOLERANCE, HERD_TOLERANCE, CHOICE_TOLERANCE = 0.04, 0.03, 0.05

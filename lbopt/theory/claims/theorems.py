@@ -28,14 +28,12 @@ from lbopt.theory.chains.fcfs_chain import mean_fcfs_imbalance, steps_for
 from lbopt.theory.chains.replete import POOLS
 from lbopt.theory.claim import claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import Asks, between, require
 from lbopt.theory.laws.gap_bounds import onset, outside_onset
 from lbopt.theory.laws.load_law import halved, improvement_floor, load_law
 from lbopt.theory.laws.slot_law import LLM, Growth, PromptLaw, prompt_slot_law, slot_law_seen
 from lbopt.theory.laws.spacing import least_left
-from lbopt.theory.regime import BatchedFleet, Regime, measured_in
-from lbopt.theory.steps.sampled_steps import MOST_PLACEMENTS, placements_of
-from lbopt.theory.steps.small_step import SmallStep
+from lbopt.theory.regime import Asks, BatchedFleet, Regime, between, measured_in, require
+from lbopt.theory.steps.small_step import MOST_PLACEMENTS, SmallStep, placements_of
 
 #: Least rounds of FCFS: enough to distinguish its law from one that is off by a few per cent.
 _FCFS_ROUNDS = 4000

@@ -16,7 +16,6 @@ from lbopt.theory.chains.batch_means import Average
 from lbopt.theory.chains.waiting_runs import BATCHES, Traffic, spread, steady
 from lbopt.theory.claim import Claim, claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import Asked, Asks, at_least, between, require
 from lbopt.theory.laws.waiting import (
     back_to_back_wait,
     bounded_wait,
@@ -33,7 +32,7 @@ from lbopt.theory.laws.waiting import (
     tick_wait,
     uniform_variance,
 )
-from lbopt.theory.regime import Regime, measured_in
+from lbopt.theory.regime import Asked, Asks, Regime, at_least, between, measured_in, require
 
 INSTANCES = (1, 2, 4, 8, 10, 16, 32)
 LOADS = (0.05, 0.5, 2.0, 8.0)

@@ -20,9 +20,8 @@ from lbopt.theory.chains.waiting_runs import BOUND, INTERFACES, Floats, spread, 
 from lbopt.theory.claim import Claim, claim
 from lbopt.theory.claims.waiting import GRID, INSTANCES, OPEN, Gates
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import Asked, Asks, at_least, between, one_of, require
 from lbopt.theory.laws.waiting import back_to_back_wait, break_even_load, immediate_wait, tick_wait
-from lbopt.theory.regime import measured_in
+from lbopt.theory.regime import Asked, Asks, at_least, between, measured_in, one_of, require
 
 
 @measured_in("waiting-published", Gates, without=OPEN, load=8.0)
