@@ -8,7 +8,7 @@ from lbopt.kernels.search.open_ranges import BRANCH
 from lbopt.kernels.search.placement_tree import NEAR
 from lbopt.kernels.search.state import OPEN, ROOT, Masters, Search
 from lbopt.solvers.certificates import Certificate
-from lbopt.solvers.exact.decision import Decision
+from lbopt.solvers.exact.decision import Closures, Decision
 
 
 def plant_tree(search: Search, masters: Masters, first: int, last: int | None = None) -> None:
@@ -39,7 +39,9 @@ def proved_by_trees(problem: StepProblem, bound: int) -> Certificate:
         one.state = BRANCH
     while decision.advance(search, 1_000_000) == OPEN:
         pass
-    log = decision.closures(search, bound)
+    log = Closures.of(decision, search, decision.known(), bound)
     assert log is not None, "few prices are needed"
-    log.nodes[list(log.trees), 2] = 0  # the checker looks at a tree only where the prices of its range do not suffice
+    log.nodes[log.nodes[:, 3] >= 0, 2] = (
+        0  # the checker looks at a tree only where the prices of its range do not suffice
+    )
     return log.certificate(problem)

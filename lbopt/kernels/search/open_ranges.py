@@ -6,6 +6,8 @@ that bound it, or a tree whose nodes name theirs. The proof is that log (`lbopt.
 it is taken on trust there.
 """
 
+import numpy as np
+
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
@@ -99,6 +101,37 @@ def begin(step: Step, search: Search, least: int) -> None:
         search.known.ranges += 1
         M = last + 1
         width *= 2
+
+
+@kernel
+def closed_ranges(step: Step, search: Search, bound: int, nodes: Ints) -> int:
+    """Write first and last envelope, prices and tree of each range that a cost below `bound` needs; return how many.
+
+    The tree is the number of the range, -1 where prices suffice. Ranges ascend. What closes one closes the envelopes
+    beyond it, too, at which no worker has a load of its own. Below the first there is not room for the least tokens,
+    which prices of zero, one row after the last, say.
+    """
+    if bound <= 0:
+        return 0  # no cost is below 0
+    ranges, known, count = search.ranges, search.known, 1
+    end = (bound - 1 + step.total + step.most) // step.workers
+    first = np.zeros(known.ranges, dtype=np.int64)
+    for i in range(first.size):
+        first[i] = ranges[i].first
+    nodes[0, 0], nodes[0, 1], nodes[0, 2], nodes[0, 3] = 0, end, known.prices, -1
+    for i in np.argsort(first, kind="mergesort"):
+        one = ranges[i]
+        if one.first > min(end, one.beyond):
+            continue
+        if one.first <= one.last:
+            if count == 1:
+                nodes[0, 1] = one.first - 1
+            nodes[count, 0], nodes[count, 2] = one.first, one.row
+            nodes[count, 3] = i if one.shown < bound else -1
+            count += 1
+        if count > 1:
+            nodes[count - 1, 1] = one.beyond
+    return count
 
 
 @kernel

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from functools import partial
 from math import lgamma, log
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS, Balancing
-from lbopt.solvers.exact.decision import Decision
+from lbopt.solvers.exact.decision import Closures, Decision
 from lbopt.solvers.exact.packing import Packing
 from lbopt.solvers.exact.workspace import fits_memory
 
@@ -89,13 +88,11 @@ class SearchState:
         """Whether cost and bound are equal."""
         return bool(self.cost == self.bound)
 
-    def kept(self) -> dict[str, Any]:
-        """Return what the search by prices leaves: prices, envelopes, scale and closures of an `ExactAnswer`."""
+    def closures(self) -> Closures | None:
+        """Return the log of the search by prices, None where there was none or it was too long to be kept."""
         if self._search is None or self._decision is None:
-            return {}
-        prices, envelopes = self._decision.newest_prices(self._search)
-        closures = self._decision.closures(self._search, self.bound) if self.proof == "certificate" else None
-        return {"prices": prices, "envelopes": envelopes, "scale": self._decision.scale, "closures": closures}
+            return None
+        return Closures.of(self._decision, self._search, self._decision.known(), self.bound)
 
     def run(self) -> Generator[SearchState, None, None]:
         """Search, and yield this object after each slice."""

@@ -22,19 +22,16 @@ from lbopt.kernels.checking.priced import holds
 from lbopt.kernels.deadline import ENDLESS, NEVER
 from lbopt.kernels.search.decision import first_assignment, hand_out, read
 from lbopt.kernels.search.envelopes import advance
-from lbopt.kernels.search.open_ranges import begin
-from lbopt.kernels.search.state import RANGE, WAITS, Search, Step, Tree
+from lbopt.kernels.search.open_ranges import begin, closed_ranges
+from lbopt.kernels.search.state import WAITS, Search, Step, Tree
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.certificates import Certificate, priced_envelopes
 from lbopt.solvers.certificates.format import placement, refuted
-from lbopt.solvers.exact.workspace import what_is_known, workspace
+from lbopt.solvers.exact.workspace import Known, workspace
 
 #: Largest magnitude that an evaluation may reach (prices times scale, summed over all requests).
 LARGEST = 1 << 60
-
-#: Prices that a search hands over to the next one.
-_KEPT = 64
 
 #: Prices are rounded to 1/4096 token where magnitudes allow it.
 FINEST_SCALE = 4096
@@ -63,22 +60,10 @@ class Decision:
         self.scale = FINEST_SCALE
         while self.scale > 0 and self.scale * magnitude > LARGEST:
             self.scale //= 2
-        self.step = Step(
-            v=v,
-            n=n,
-            floor=must * (-bonus * self.scale),
-            load=load,
-            slots=slots,
-            rank=rank,
-            sums=sums,
-            workers=G,
-            total=int(self.loads.sum()),
-            heaviest=heaviest,
-            scale=self.scale,
-            most=most,
-            least=least,
-            forced=self.forced,
-        )
+        self.total, self.most, self.least = int(self.loads.sum()), most, least
+        numbers = (G, self.total, heaviest, self.scale, most, least, self.forced)
+        self.step = Step(v, n, must * (-bonus * self.scale), load, slots, rank, sums, *numbers)
+        self._shape = (W, K, int(slots[-1]))
 
     def first_assignment(self) -> tuple[IntArray, int]:
         """Return the best of three cheap assignments, and its cost."""
@@ -96,10 +81,15 @@ class Decision:
         cost, bound
             Of an assignment that is known, and of none below; tokens.
         """
-        search, self.masters = workspace(self.step.load.size, self.step.v.size, int(self.step.slots[-1]))
-        search.known.cost, search.known.seed, search.known.most = cost, seed, most
-        begin(self.step, search, -(-(bound + self.step.total + self.step.least) // self.step.workers))
+        search, self.masters = workspace(*self._shape)
+        known = self._known = search.known  # to read a field of a group takes as long as to read ten integers
+        known.cost, known.seed, known.most = cost, seed, most
+        begin(self.step, search, -(-(bound + self.total + self.least) // self.loads.size))
         return search
+
+    def known(self) -> Known:
+        """Return what the search knows, as Python's own integers."""
+        return Known(*self._known.item())
 
     def advance(self, search: Search, budget: int, deadline: int = NEVER) -> int:
         """Go on with a search for about so many microseconds; PROVED, OPEN or FULL.
@@ -113,18 +103,8 @@ class Decision:
         deadline
             Nanoseconds, see `lbopt.kernels.deadline`; where it has passed the search cannot go on.
         """
-        search.known.deadline = deadline
+        self._known.deadline = deadline
         return int(advance(self.step, search, self.masters, budget))
-
-    def closures(self, search: Search, bound: int) -> Closures | None:
-        """Return why no cost is below `bound`, as a search that has proved it logged it."""
-        return Closures.of(self.step, search, self.masters.tree, self.workers, bound)
-
-    def newest_prices(self, search: Search) -> tuple[IntArray, IntArray]:
-        """Return the newest prices that ranges were given, int64 (P, K), and the envelopes they were found at, (P,)."""
-        found = search.bank_at[: min(int(search.known.prices), search.bank_at.size)]
-        kept = np.flatnonzero(found >= 0)[-_KEPT:]
-        return search.bank[kept, : self.step.v.size], search.bank_at[kept]
 
     def handed_out(self, search: Search) -> IntArray:
         """Return the worker of each request in the best assignment of `search`."""
@@ -136,10 +116,6 @@ class Decision:
             raise AssertionError("the search answers with requests that do not exist: a defect of lbopt")
         return assignment
 
-
-#: Fields of a range, and the places of those that say what closed it.
-_FIELDS = RANGE.names or ()
-_CLOSED_BY = [_FIELDS.index(name) for name in ("first", "last", "beyond", "row", "shown")]
 
 #: Records of all trees together before a proof is given up: each takes the checker a table.
 _RECORDS = 10_000
@@ -162,10 +138,12 @@ class Closures:
     scale, prices
         Units of a price in a token; int64 (P, K), rows of prices.
     nodes
-        int64 (R, 3): first and last envelope and row of prices of each range, ascending in the first. Where a tree
-        closes the range they are the prices of its root, which may do alone.
+        int64 (R, 4): of each range its first and last envelope, the row of its prices, and the number of its tree, -1
+        for none; ascending. Where a tree closes the range they are the prices of its root, which may do alone.
     trees
-        {place of a range among `nodes`: its tree, as {number of a node: node}, the root first}.
+        {number: tree, as {number of a node: node}, the root first}.
+    envelopes
+        int64 (P,): where ranges were given these prices, -1 for those of a node of a tree.
     workers
         int64 (W,): the worker that a tree means by a number.
     margin
@@ -176,55 +154,32 @@ class Closures:
     scale: int
     prices: IntArray
     nodes: IntArray
-    trees: dict[int, dict[int, _Node]] = field(default_factory=dict)
-    workers: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    margin: int = 0
+    trees: dict[int, dict[int, _Node]]
+    envelopes: IntArray
+    workers: IntArray
+    margin: int
     _held: bool | None = field(default=None, init=False)
 
     @classmethod
-    def of(cls, step: Step, search: Search, tree: Tree, workers: IntArray, bound: int) -> Closures | None:
-        """Return the log of a search that has proved `bound`; None where it was too long to be kept.
-
-        Parameters
-        ----------
-        step, search, tree
-            The decision, the state of the search, and its trees.
-        workers
-            int64 (W,): the open workers, as the search numbers them.
-        bound
-            What it proved, tokens.
-        """
-        found, K = what_is_known(search).prices, step.v.size
-        if found > search.bank.shape[0]:
+    def of(cls, decision: Decision, search: Search, known: Known, bound: int) -> Closures | None:
+        """Return the log of a search that knows `known` and has proved `bound`, tokens; None where it was too long."""
+        step, found, bank = decision.step, known.prices, search.bank
+        if found > bank.shape[0]:
             return None
-        count = what_is_known(search).ranges
-        table = np.asarray(search.ranges)[:count].view(np.int64).reshape(-1, len(_FIELDS))[:, _CLOSED_BY]
-        end = (bound - 1 + step.total + step.most) // step.workers if bound > 0 else -1  # no cost is below 0
-        kept = np.flatnonzero((table[:, 0] <= end) & (table[:, 0] <= table[:, 2]))
-        kept = kept[np.argsort(table[kept, 0], kind="stable")]
-        # What closes a range closes the envelopes beyond it, too, at which no worker has a load of its own.
-        real = np.flatnonzero(table[kept, 0] <= table[kept, 1])
-        ends = table[kept, 2]
-        if real.size:
-            ends = np.maximum.reduceat(ends, real)
-        kept = kept[real]
-        nodes = np.stack([table[kept, 0], ends[: kept.size], table[kept, 3]], axis=1)
-        prices = np.zeros((found + 1, K), dtype=np.int64)
-        prices[:found] = search.bank[:found, :K]
-        planted = kept[table[kept, 4] < bound].tolist()
-        trees = _trees(tree, planted) if planted else {}
-        for place, i in enumerate(kept.tolist()):
-            if i in trees:
-                nodes[place, 2] = trees[i][next(iter(trees[i]))][0]
-        if step.least == step.most and kept.size:  # an envelope closes all below it
-            nodes, kept = nodes[-1:], kept[-1:]
+        nodes = np.zeros((known.ranges + 1, 4), dtype=np.int64)
+        nodes = nodes[: closed_ranges(step, search, bound, nodes)]
+        if decision.least == decision.most and nodes.shape[0] > 1:  # an envelope closes all below it
+            nodes = nodes[-1:]
             nodes[:, 0] = 0
-        elif bound > 0:  # below, there is not room for the least tokens, which prices of zero say
-            head = int(nodes[0, 0]) - 1 if kept.size else end
-            nodes, kept = np.concatenate([[[0, head, found]], nodes]), np.append(-1, kept)
-        trees = {place: trees[i] for place, i in enumerate(kept.tolist()) if i in trees}
+        prices = np.zeros((found + 1, step.v.size), dtype=np.int64)  # the last are prices of zero
+        prices[:found] = bank[:found, : prices.shape[1]]
+        planted = nodes[nodes[:, 3] >= 0, 3].tolist()
+        trees = _trees(decision.masters.tree, planted) if planted else {}
+        for node in nodes:
+            if int(node[3]) in trees:
+                node[2] = next(iter(trees[int(node[3])].values()))[0]
         margin = int(nodes[:, 1].max(initial=0)) - int(step.load.min())
-        return cls(bound, int(step.scale), prices, nodes, trees, workers, margin)
+        return cls(bound, decision.scale, prices, nodes, trees, search.bank_at[:found].copy(), decision.workers, margin)
 
     def hold(self, problem: StepProblem) -> bool:
         """Return whether prices alone prove the bound, by the kernels of the checker; False where not settled there."""
@@ -253,8 +208,8 @@ class Closures:
             )
         row = {which: place for place, which in enumerate(used)}
         nodes = [
-            (a, b, row[which], [{**one, "prices": row[one["prices"]]} for one in trees.get(i, [])] or None)
-            for i, (a, b, which) in enumerate(self.nodes.tolist())
+            (a, b, row[which], [{**one, "prices": row[one["prices"]]} for one in trees.get(number, [])] or None)
+            for a, b, which, number in self.nodes.tolist()
         ]
         return priced_envelopes(problem.digest, self.bound, self.scale, self.prices[used].tolist(), nodes)
 

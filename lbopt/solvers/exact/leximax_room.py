@@ -26,6 +26,9 @@ from lbopt.solvers.exact.search import SLICE, ExactAnswer
 #: Beyond so many slots of a worker the search by prices takes too long to be asked again and again.
 MOST_SLOTS = 16
 
+#: Prices that a search hands over to the next one, the newest.
+_HANDED_OVER = 64
+
 
 def least_envelope(
     problem: StepProblem, decision: Decision, answer: ExactAnswer, optimum: IntArray, limits: Limits
@@ -81,11 +84,13 @@ def _asked(decision: Decision, search: Search, among: tuple[int, int], cost: int
 
 def hand_over(search: Search, answer: ExactAnswer) -> None:
     """Start `search` with the prices of an earlier one."""
-    if answer.prices is None or answer.envelopes is None:
+    log = answer.closures
+    if log is None:
         return
-    kept, K = answer.prices.shape
-    search.bank[:kept, :K] = answer.prices
-    search.bank_at[:kept] = answer.envelopes
+    rows = np.flatnonzero(log.envelopes >= 0)[-_HANDED_OVER:]
+    kept, K = rows.size, log.prices.shape[1]
+    search.bank[:kept, :K] = log.prices[rows]
+    search.bank_at[:kept] = log.envelopes[rows]
     search.known.prices = search.known.newest = kept
 
 

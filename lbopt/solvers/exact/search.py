@@ -28,7 +28,7 @@ from lbopt.solvers.exact.all_admitted import SearchState, place_all
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS, Balancing
 from lbopt.solvers.exact.decision import Closures, Decision
 from lbopt.solvers.exact.tie_orders import canonical
-from lbopt.solvers.exact.workspace import fits_memory, what_is_known
+from lbopt.solvers.exact.workspace import fits_memory
 
 #: Work between two looks at the clock, about microseconds.
 SLICE = 5_000
@@ -65,8 +65,8 @@ class ExactAnswer:
         the search may take), "precision" (rounding left something open), or "refused" (magnitudes beyond int64).
     cost
         Cost of the best assignment known, `best` included, tokens; None where the search refused.
-    prices, envelopes, scale
-        int64 (P, K) and (P,): the newest prices and the envelopes they were found at, in 1/scale tokens.
+    prices
+        int64 (P, K): the prices of a window in which requests end.
     proof
         Where the bound comes from: "elementary-bound", or what `lbopt.solvers.checked` checks, "certificate" or
         "enumeration".
@@ -79,8 +79,6 @@ class ExactAnswer:
     stop: str
     cost: int | None = None
     prices: IntArray | None = None
-    envelopes: IntArray | None = None
-    scale: int = 1
     proof: str = "certificate"
     closures: Closures | None = None
 
@@ -218,7 +216,7 @@ def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAn
     try:
         state = decision.advance(search, 0)  # no work, but a first bound
         while state == OPEN and stop is None:
-            known = what_is_known(search)
+            known = decision.known()
             stop = "time" if known.expired else limits.reached(known.work, known.cost, min(known.bound, known.cost))
             if stop is None:
                 state = decision.advance(search, SLICE, limits.deadline())
@@ -226,19 +224,15 @@ def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAn
         stop = "interrupted"
     if stop is None:
         stop = "done" if state == PROVED else "memory"
-    known = what_is_known(search)
+    known = decision.known()
     if known.cost < cost:
         assignment, cost = decision.handed_out(search), known.cost
-    prices, envelopes = decision.newest_prices(search)
     return ExactAnswer(
         assignment=assignment,
         bound=min(known.bound, cost),
         stop=stop,
         cost=cost,
-        prices=prices,
-        envelopes=envelopes,
-        scale=decision.scale,
-        closures=decision.closures(search, min(known.bound, cost)),
+        closures=Closures.of(decision, search, known, min(known.bound, cost)),
     )
 
 
@@ -315,7 +309,7 @@ def search_all_admitted(problem: StepProblem, best: int | None, limits: Limits) 
         stop="done" if known.bound == cost else stop,
         cost=cost,
         proof=known.proof,
-        **known.kept(),
+        closures=known.closures(),
     )
 
 
