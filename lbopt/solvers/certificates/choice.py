@@ -20,6 +20,10 @@ from lbopt.solvers.allowance import spend
 _STEPS = 4_000_000
 
 
+#: Requests and ways up to which a choice is searched at once.
+_FEW = 3, 24
+
+
 class TooLongError(CertificateError):
     """The check would take too long; whether the bound holds stays open."""
 
@@ -87,31 +91,46 @@ class Choice:
     def __init__(self, own: int, q: int, limits: tuple[int, ...], ways: list[Way]) -> None:
         self.own, self.q, self.limits, self.ways = own, q, limits, ways
         self.multipliers = [0] * len(limits)
-        #: Whether enough requests are left, and the lightest of them fit each limit.
+        self.columns = list(zip(*(way.takes for way in ways), strict=True))
+        #: Whether some choice fits: enough requests are left, and the lightest of them keep each limit.
         self.possible = sum(way.times for way in ways) >= q and all(
             self._lightest(r) <= limit for r, limit in enumerate(limits)
         )
+        #: Whether the search is as quick as the relaxation, so that `rough` is the most profit itself.
+        self.quick = q <= 1 or (q <= _FEW[0] and len(ways) <= _FEW[1])
         #: No choice has more profit.
-        self.rough = own + self._rough() if self.possible else 0
+        self.rough = 0
+        if self.possible and self.quick:
+            found = [profit for profit, _ in self.sets(None, [_STEPS], rising=True)] if q else [own]
+            self.possible, self.rough = bool(found), found[-1] if found else 0
+        elif self.possible:
+            self.rough = own + self._rough()
 
     def _lightest(self, r: int) -> int:
         total, rest = 0, self.q
-        for weight, times in sorted((way.takes[r], way.times) for way in self.ways):
-            taken = min(rest, times)
-            total, rest = total + taken * weight, rest - taken
+        for place in sorted(range(len(self.ways)), key=self.columns[r].__getitem__) if self.ways else ():
+            taken = min(rest, self.ways[place].times)
+            total, rest = total + taken * self.columns[r][place], rest - taken
+            if rest == 0:
+                break
         return total
 
-    def _reduced(self, way: Way) -> int:
-        """Return the profit of a way less what the multipliers ask for it."""
-        return way.profit - sum(a * w for a, w in zip(self.multipliers, way.takes, strict=True))
+    def _reduced(self) -> list[int]:
+        """Return the profit of each way less what the multipliers ask for it."""
+        reduced = [way.profit for way in self.ways]
+        for a, column in zip(self.multipliers, self.columns, strict=False):
+            if a:
+                reduced = [worth - a * weight for worth, weight in zip(reduced, column, strict=True)]
+        return reduced
 
     def _at(self) -> tuple[int, list[int]]:
         """Return the bound of the relaxation at the multipliers, and what its choice takes of each limit."""
         bound, rest = sum(a * limit for a, limit in zip(self.multipliers, self.limits, strict=True)), self.q
-        usage = [0] * len(self.limits)
-        for worth, way in sorted(((self._reduced(way), way) for way in self.ways), key=lambda one: -one[0]):
+        usage, reduced = [0] * len(self.limits), self._reduced()
+        for place in sorted(range(len(reduced)), key=reduced.__getitem__, reverse=True):
+            way = self.ways[place]
             taken = min(rest, way.times)
-            bound += taken * worth
+            bound += taken * reduced[place]
             for r, weight in enumerate(way.takes):
                 usage[r] += taken * weight
             rest -= taken
@@ -121,8 +140,6 @@ class Choice:
 
     def _rough(self) -> int:
         """Return the least bound along multipliers that are raised by bisection, one limit after the other."""
-        if self.q <= 1:
-            return max(way.profit for way in self.ways) if self.q else 0
         multipliers = self.multipliers
         least, usage = self._at()
         for _ in range(2 * len(self.limits)):
@@ -160,7 +177,7 @@ class Choice:
         steps
             What is left of the steps of an evaluation, in one place.
         """
-        if self.q <= 1:
+        if self.quick:
             return self.rough if known is None else max(known, self.rough)
         for profit, _ in self.sets(None if known is None else known + 1, steps, rising=True):
             known = profit
@@ -183,8 +200,9 @@ class Choice:
         TooLongError
             Where the steps do not suffice.
         """
-        rows = sorted(((self._reduced(way), way) for way in self.ways), key=lambda one: (-one[0], one[1].takes))
-        lightest = [min(way.takes[r] for way in self.ways) for r in range(len(self.limits))]
+        pairs = zip(self._reduced(), self.ways, strict=True)
+        rows = sorted(pairs, key=lambda one: (-one[0], one[1].takes))
+        lightest = [min(column) for column in self.columns]
         by_work = sorted((way.takes[0], way.profit) for way in self.ways)
         works, tops = list(map(itemgetter(0), by_work)), list(accumulate(map(itemgetter(1), by_work), max))
         floor = None if least is None else least - self.own

@@ -17,8 +17,7 @@ from solvers.certificates.pattern_records import branch, dead
 from lbopt.exceptions import CertificateError
 from lbopt.model import StepProblem
 from lbopt.solvers import certificates
-from lbopt.solvers.certificates import Certificate, check, priced, priced_envelopes, profits
-from lbopt.solvers.certificates.choice import Choice
+from lbopt.solvers.certificates import Certificate, check, choice, priced, priced_envelopes, profits
 from lbopt.solvers.certificates.format import (
     Branch,
     Node,
@@ -201,7 +200,8 @@ def test_without_patience_only_the_truth_passes(monkeypatch, seeds):
     monkeypatch.setattr(profits, "_TABLE_WORK", TINY)
     monkeypatch.setattr(profits, "_COARSE_WORK", {"i": 4, "O": 4})
     monkeypatch.setattr(priced, "_STEPS", 0)
-    monkeypatch.setattr(Choice, "_rough", lambda choice: 10**9)
+    monkeypatch.setattr(choice, "_FEW", (0, 0))
+    monkeypatch.setattr(choice.Choice, "_rough", lambda one: 10**9)
     seen = Counter()
     for seed in range(seeds):
         rng = random.Random(seed)
