@@ -70,6 +70,8 @@ def test_other_bad_arguments():
         solve([1, 2])
     with pytest.raises(InfeasibleDecisionError, match="the hint"):
         solve(OPEN, hint=[0] * 6)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'efort'"):
+        solve(OPEN, "search", efort=3)
 
 
 @pytest.mark.parametrize("name", list(BACKENDS))
