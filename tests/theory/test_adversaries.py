@@ -143,7 +143,7 @@ REFUSED = [
     ("jsq-adversary", {"steps": 0}, "steps is 0"),
     ("jsq-adversary", {"sync": -1.0}, "sync is -1.0"),
     ("jsq-adversary", {"sync": float("nan")}, "sync is nan"),
-    ("jsq-adversary", {"ties": "random"}, "ties is random"),
+    ("jsq-adversary", {"ties": "random"}, "ties is 'random'"),
     ("jsq-adversary-random-ties", {"G": 1}, "G is 1"),
     ("round-robin-adversary", {"G": 1}, "G is 1"),
 ]

@@ -37,9 +37,10 @@ from lbopt.theory.chains.adversaries import (
     strict,
     work_of,
 )
+from lbopt.theory.chains.batch_means import Average
 from lbopt.theory.claim import Claim, Regime, claim, crossed
 from lbopt.theory.finding import Finding
-from lbopt.theory.regime import require
+from lbopt.theory.regime import Asked, between, measured, one_of, require
 
 _SECONDS_PER_TOKEN = 2.0**-20  # a power of two: step times of whole loads are exact
 
@@ -60,18 +61,12 @@ def _compare(layout: Layout, policy: Policy, G: int, n: int, s_H: int, sync: flo
     share, regime = -(-n // G), f"G={G}, n={n}, s_H={s_H}, T_sync={sync:g} tau_H, {trace.name}, {policy.name}"
 
     def exact(quantity: str, misses: Ints) -> Finding:
-        worst = float(misses.max()) if misses.size else 0.0
-        wrong = int((misses > 0).sum()) if misses.size else 1  # no such step: the trace was not laid out as said
-        return Finding(
-            regime=regime, quantity=quantity, kind="exact", relation="<=", measured=worst, predicted=0.0,
-            trials=misses.size, violations=wrong,
-        )  # fmt: skip
+        none = {} if misses.size else {"violations": 1}  # no such step: the trace was not laid out as said
+        return Finding.exact(regime, quantity, misses, **none)
 
     def computed(quantity: str, measured: float, predicted: float, relation: str = "=") -> Finding:
-        return Finding(
-            regime=regime, quantity=quantity, kind="computed", relation=relation, measured=measured,
-            predicted=predicted, tolerance=1e-12, trials=alone.size,
-        )  # fmt: skip
+        more = {"tolerance": 1e-12, "trials": alone.size}
+        return Finding.computed(regime, quantity, measured, relation, predicted, **more)
 
     def heaviest(of: Run) -> Ints:
         found: Ints = of.steps["barrier_max"][alone]
@@ -95,43 +90,45 @@ def _compare(layout: Layout, policy: Policy, G: int, n: int, s_H: int, sync: flo
     ]
 
 
-def _require_burst(name: str, G: int, n: int, s_H: int, steps: int, sync: float) -> None:
-    require(name, 2 <= G <= 1024, "2 to 1024 workers", f"G is {G}")
-    require(name, 1 <= n <= 1000, "1 to 1000 heavy requests", f"n is {n}")
+_BURST: dict[str, tuple[Asked, ...]] = {
+    "G": between(2, 1024, "2 to 1024 workers"),
+    "n": between(1, 1000, "1 to 1000 heavy requests"),
+    "s_H": between(2, 2**40, "heavy requests of 2 to 2^40 tokens"),
+    "steps": between(1, 10_000, "1 to 10000 steps of heavy requests alone"),
+    "sync": between(0, 1e6, "a T_sync of 0 to 1000000 tau_H"),
+}
+
+
+def _require_few(name: str, G: int, n: int) -> None:
     require(name, G * n <= 200_000, "at most 200000 requests, G n", f"G n is {G * n}")
-    require(name, 2 <= s_H <= 2**40, "heavy requests of 2 to 2^40 tokens", f"s_H is {s_H}")
-    require(name, 1 <= steps <= 10_000, "1 to 10000 steps of heavy requests alone", f"steps is {steps}")
-    require(name, 0 <= sync <= 1e6, "a T_sync of 0 to 1000000 tau_H", f"sync is {sync}")
 
 
+@measured("jsq-adversary", **_BURST, ties=one_of(TIES[:2], "ties to the lowest or the highest number:"))
 def _jsq(
     *, G: int = 8, n: int = 16, s_H: int = 100_000, steps: int = 20, sync: float = 0.1, ties: str = "lowest", seed: int
 ) -> list[Finding]:
-    name = "jsq-adversary"
-    _require_burst(name, G, n, s_H, steps, sync)
-    require(name, ties in TIES[:2], "ties to the lowest or the highest number", f"ties is {ties}")
+    _require_few("jsq-adversary", G, n)
     rule = shortest_queue(ties, seed)
     layout = strict(G, n, s_H, steps, ties)
     rows = _compare(layout, rule, G, n, s_H, sync)
-    missed = layout.not_strict
-    strictly = Finding(
-        regime=rows[0].regime, quantity="heavy requests that do not find their worker strictly the emptiest",
-        kind="exact", relation="<=", measured=float(missed), predicted=0.0, trials=n, violations=missed,
-    )  # fmt: skip
+    quantity = "heavy requests that do not find their worker strictly the emptiest"
+    strictly = Finding.exact(rows[0].regime, quantity, layout.not_strict, trials=n, violations=layout.not_strict)
     return [*_compare(burst(G, n, s_H, steps), rule, G, n, s_H, sync), *rows, strictly]
 
 
+@measured("jsq-adversary-random-ties", **_BURST)
 def _jsq_random(
     *, G: int = 8, n: int = 16, s_H: int = 100_000, steps: int = 20, sync: float = 0.1, seed: int
 ) -> list[Finding]:
-    _require_burst("jsq-adversary-random-ties", G, n, s_H, steps, sync)
+    _require_few("jsq-adversary-random-ties", G, n)
     return _compare(burst(G, n, s_H, steps), shortest_queue("random", seed), G, n, s_H, sync)
 
 
+@measured("round-robin-adversary", **_BURST)
 def _round_robin(
     *, G: int = 8, n: int = 16, s_H: int = 100_000, steps: int = 20, sync: float = 0.1, seed: int
 ) -> list[Finding]:
-    _require_burst("round-robin-adversary", G, n, s_H, steps, sync)
+    _require_few("round-robin-adversary", G, n)
     return _compare(burst(G, n, s_H, steps), make_policy("round-robin"), G, n, s_H, sync)
 
 
@@ -175,12 +172,18 @@ def playing(rule: str, G: int, B: int, seed: int) -> Callable[[Trace], tuple[Int
     return play
 
 
-def _require(name: str, *, rule: str, G: int, B: int, prompt: int, lasting: int) -> None:
-    make_policy(rule)
-    require(name, 2 <= G <= 64, "2 to 64 workers", f"G is {G}")
-    require(name, 1 <= B <= 64, "1 to 64 slots a worker", f"B is {B}")
-    require(name, 0 <= prompt <= 2**30, "prompts of 0 to 2^30 tokens", f"prompt is {prompt}")
-    require(name, 2 <= lasting <= 10**6, "2 to 1000000 steps of those that last", f"lasting is {lasting}")
+_ASKED: dict[str, tuple[Asked, ...]] = {
+    "rule": (Asked(lambda rule: bool(make_policy(rule).name), "a rule"),),
+    "G": between(2, 64, "2 to 64 workers"),
+    "B": between(1, 64, "1 to 64 slots a worker"),
+    "prompt": between(0, 2**30, "prompts of 0 to 2^30 tokens"),
+    "lasting": between(2, 10**6, "2 to 1000000 steps of those that last"),
+    "rounds": between(1, 100, "1 to 100 rounds"),
+    "refill": between(0, 1, "a refill of 0 or 1"),
+    "blocks": between(1, 1000, "1 to 1000 blocks"),
+    "apart": between(2, 1000, "an overlap of at most 1 in 2 to 1000"),
+    "draws": between(2, 10_000, "2 to 10000 draws"),
+}
 
 
 def _size(name: str, requests: int) -> None:
@@ -198,10 +201,7 @@ def _compared(regime: str, quantity: str, sides: tuple[int, int], least: Fractio
     reached, other = sides
 
     def exact(words: str, excess: Fraction) -> Finding:
-        return Finding(
-            regime=regime, quantity=words, kind="exact", relation="<=", measured=max(0.0, float(excess)), predicted=0.0,
-            trials=1, violations=int(excess > 0), note=f"ratio {reached / other:.4f}",
-        )  # fmt: skip
+        return Finding.exact(regime, words, max(0.0, float(excess)), note=f"ratio {reached / other:.4f}")
 
     return [
         exact(
@@ -211,14 +211,12 @@ def _compared(regime: str, quantity: str, sides: tuple[int, int], least: Fractio
     ]
 
 
+@measured("online-barriers", **_ASKED)
 def _barriers(
     *, rule: str = "jsq-load", G: int = 2, B: int = 2, prompt: int = 1, lasting: int = 200, rounds: int = 1, seed: int
 ) -> list[Finding]:
-    name = "online-barriers"
-    _require(name, rule=rule, G=G, B=B, prompt=prompt, lasting=lasting)
-    require(name, 1 <= rounds <= 100, "1 to 100 rounds", f"rounds is {rounds}")
     N = rounds * G * (1 + (G * B - 1) * lasting)
-    _size(name, N)
+    _size("online-barriers", N)
     duel = one_after_the_other(playing(rule, G, B, seed), G, B, prompt, lasting, rounds)
     long = work_of(prompt, lasting)
     # All short ones in steps that hold at most B of them on a worker.
@@ -227,12 +225,11 @@ def _barriers(
     return _compared(regime, "sum of barriers", duel.barriers(), least, Fraction(G))
 
 
+@measured("online-placing", **_ASKED)
 def _placing(
     *, rule: str = "jsq-load", G: int = 4, B: int = 4, prompt: int = 1, lasting: int = 1000, refill: int = 0, seed: int
 ) -> list[Finding]:
     name = "online-placing"
-    _require(name, rule=rule, G=G, B=B, prompt=prompt, lasting=lasting)
-    require(name, refill in (0, 1), "a refill of 0 or 1", f"refill is {refill}")
     pooled = make_policy(rule).admission == "pooled"
     require(name, pooled or not refill, "a rule with a pool where slots are refilled", f"rule is {rule}")
     _size(name, G * B * (1 + refill * lasting))
@@ -244,8 +241,8 @@ def _placing(
     return _compared(regime, "sum of barriers, same starts", duel.barriers(), least, Fraction(q))
 
 
+@measured("online-steps", **_ASKED)
 def _steps(*, rule: str = "jsq-load", G: int = 2, B: int = 2, prompt: int = 1, seed: int) -> list[Finding]:
-    _require("online-steps", rule=rule, G=G, B=B, prompt=prompt, lasting=2)
     m = G * B
     _size("online-steps", m * m)
     duel = last_is_long(playing(rule, G, B, seed), G, B, prompt)
@@ -254,13 +251,12 @@ def _steps(*, rule: str = "jsq-load", G: int = 2, B: int = 2, prompt: int = 1, s
     return _compared(f"{rule}, G={G}, B={B}", "steps", duel.steps(), 2 - Fraction(1, m), most)
 
 
+@measured("online-binding", **_ASKED)
 def _binding(
     *, rule: str = "jsq", G: int = 2, B: int = 2, prompt: int = 1, lasting: int = 50, blocks: int = 1, seed: int
 ) -> list[Finding]:
     name = "online-binding"
-    _require(name, rule=rule, G=G, B=B, prompt=prompt, lasting=lasting)
     require(name, make_policy(rule).admission == "immediate", "a rule that binds on arrival", f"rule is {rule}")
-    require(name, 1 <= blocks <= 1000, "1 to 1000 blocks", f"blocks is {blocks}")
     q = blocks * B
     a = (G * B - 1) * q + 1
     _size(name, G * a)
@@ -270,6 +266,7 @@ def _binding(
     return _compared(regime, "steps", duel.steps(), least, G + 1 - Fraction(1, B))
 
 
+@measured("online-randomised", **_ASKED)
 def _random(
     *, rule: str = "random", G: int = 2, B: int = 1, prompt: int = 1, lasting: int = 200, apart: int = 10,
     draws: int = 100, seed: int,
@@ -281,9 +278,6 @@ def _random(
     rule that starts requests in their order all but vanishes.
     """
     name = "online-randomised"
-    _require(name, rule=rule, G=G, B=B, prompt=prompt, lasting=lasting)
-    require(name, 2 <= apart <= 1000, "an overlap of at most 1 in 2 to 1000", f"apart is {apart}")
-    require(name, 2 <= draws <= 10_000, "2 to 10000 draws", f"draws is {draws}")
     N = requests_apart(G, B, lasting, apart)
     _size(name, N)
     expected = expected_apart(N, G, B, prompt, lasting)
@@ -302,19 +296,15 @@ def _random(
 
 def _mean(regime: str, ratios: list[float], relation: str, predicted: float) -> Finding:
     """Hold the mean ratio over draws against what the theorem says of it."""
-    return Finding(
-        regime=regime, quantity="mean ratio of sums of barriers over draws of the lengths", kind="mean",
-        relation=relation, measured=float(np.mean(ratios)), predicted=predicted, trials=len(ratios),
-        error=float(np.std(ratios, ddof=1) / np.sqrt(len(ratios))), dof=len(ratios) - 1,
-    )  # fmt: skip
+    quantity = "mean ratio of sums of barriers over draws of the lengths"
+    return Average.of(ratios, len(ratios)).finding(regime, quantity, predicted, relation)
 
 
+@measured("online-randomised-placing", **_ASKED)
 def _together(
     *, rule: str = "random", G: int = 4, B: int = 4, prompt: int = 1, lasting: int = 1000, draws: int = 200, seed: int
 ) -> list[Finding]:
     name = "online-randomised-placing"
-    _require(name, rule=rule, G=G, B=B, prompt=prompt, lasting=lasting)
-    require(name, 2 <= draws <= 10_000, "2 to 10000 draws", f"draws is {draws}")
     drawn = np.random.default_rng(seed)
     grown = work_of(prompt, lasting) - prompt
     ratios = []
@@ -337,7 +327,7 @@ def _of(*rules: str) -> list[Regime]:
 
 
 _FLEETS: list[Regime] = [{"G": 2, "B": 1}, {"G": 2, "B": 3}, {"G": 3, "B": 2}, {"G": 4, "B": 4}]
-_ALL = _of("fcfs", "jsq-load", "max-min", "auto", "br-0", "iqr", "round-robin", "jsq", "vllm", "sglang")
+_ALL = _of(*("fcfs", "jsq-load", "max-min", "auto", "br-0", "iqr", "round-robin", "jsq", "vllm", "sglang"))
 _POOLED = _of("fcfs", "jsq-load", "max-min", "auto", "br-0", "iqr", "tensorrt-llm")
 _BOUND = _of("round-robin", "jsq", "vllm", "sglang", "random", "power-of-two")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from lbopt.theory.chains.batch_means import batch_steps, steps_mean
 from lbopt.theory.chains.fcfs_chain import least_imbalance, residues_of_steps
@@ -290,9 +290,10 @@ LOW, HIGH = 0.90, 1.15
 WALK_TOLERANCE, WALK_MOST_P = 0.02, 0.02
 
 
-@measured_in(
-    "leader-drift", BatchedFleet, without=("pool", "peak"), G=2, B=128, p=0.002, s_max=300, pool="all", batches=40
-)
+_LEAD: dict[str, Any] = {"G": 2, "B": 128, "p": 0.002, "s_max": 300, "pool": "all", "batches": 40}
+
+
+@measured_in("leader-drift", BatchedFleet, without=("pool", "peak"), **_LEAD)
 def measure_leader_drift(at: BatchedFleet, seed: int) -> list[Finding]:
     """Run BF-IO exactly on a replete pool of all sizes."""
     G, B, p, s_max = at.G, at.B, at.p, at.s_max
