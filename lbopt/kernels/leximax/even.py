@@ -5,8 +5,8 @@ water stands at one level between the boxes: x_w = clip(level, lo_w, hi_w), one 
 come out (the integer points of such a set have a least element in the majorisation order: Marshall, Olkin and Arnold,
 Inequalities, chapter 5). Whatever assignments there are, none has lesser sorted loads.
 
-Exchanges: one request of the heavier worker goes for a smaller one of the lighter, or two for two. Of all exchanges of
-the heaviest worker that has any, the one is made that leaves the heavier of the two lightest; so the loads, sorted from
+Exchanges: one request of the heavier worker goes for a smaller one of the lighter. Of all exchanges of the heaviest
+worker that has any, the one is made that leaves the heavier of the two lightest; so the loads, sorted from
 the largest down, fall lexicographically with every step. Which requests are admitted does not change.
 """
 
@@ -104,10 +104,6 @@ def compared(ascending: Ints, best: Ints) -> int:
     return 0
 
 
-#: Pairs are exchanged for pairs between workers of no more slots than this.
-MOST_PAIRED = 6
-
-
 @kernel
 def even_out(v: Ints, slots: Ints, held: Ints, after: Ints, limit: int, deadline: int) -> int:
     """Exchange requests in place until nothing is gained or about `limit` steps are made; return the steps.
@@ -123,7 +119,7 @@ def even_out(v: Ints, slots: Ints, held: Ints, after: Ints, limit: int, deadline
     """
     W = slots.size
     order = sorted_down(after)
-    move = (0, 0, -1, -1)
+    move = (0, 0)
     steps = i = 0
     while i < W and steps < limit and not passed(deadline):
         a = order[i]
@@ -136,20 +132,15 @@ def even_out(v: Ints, slots: Ints, held: Ints, after: Ints, limit: int, deadline
                 continue
             high, found = _single(v, held[a, : slots[a]], held[b, : slots[b]], after[a], after[b], best)
             steps += 4 * slots[a]
-            if slots[a] <= MOST_PAIRED and slots[b] <= MOST_PAIRED:
-                high, found = _double(v, held[a, : slots[a]], held[b, : slots[b]], after[a], after[b], high, found)
-                steps += slots[a] * slots[a] * slots[b] * slots[b] // 4
             if high < best:
                 best, partner, move = high, b, found
         if partner < 0:
             i += 1
             continue
         b = partner
-        d = 0
-        for x, y in ((move[0], move[1]), (move[2], move[3])):
-            if x >= 0:
-                d += v[held[a, x]] - v[held[b, y]]
-                held[a, x], held[b, y] = held[b, y], held[a, x]
+        x, y = move
+        d = v[held[a, x]] - v[held[b, y]]
+        held[a, x], held[b, y] = held[b, y], held[a, x]
         after[a] -= d
         after[b] += d
         sort_alone(held[a, : slots[a]])
@@ -168,7 +159,7 @@ def sorted_down(after: Ints) -> Ints:
 
 
 @kernel
-def _single(v: Ints, mine: Ints, theirs: Ints, high: int, low: int, best: int) -> tuple[int, tuple[int, int, int, int]]:
+def _single(v: Ints, mine: Ints, theirs: Ints, high: int, low: int, best: int) -> tuple[int, tuple[int, int]]:
     """Return the least larger load below `best` that one exchange leaves, and the exchange.
 
     Parameters
@@ -180,7 +171,7 @@ def _single(v: Ints, mine: Ints, theirs: Ints, high: int, low: int, best: int) -
     high, low, best
         Their loads; load to be undercut, tokens.
     """
-    found = (-1, -1, -1, -1)
+    found = (-1, -1)
     for x in range(mine.size):
         # the partner is wanted that is smaller by half the difference
         wanted = v[mine[x]] - (high - low) // 2
@@ -195,34 +186,5 @@ def _single(v: Ints, mine: Ints, theirs: Ints, high: int, low: int, best: int) -
             d = v[mine[x]] - v[theirs[y]]
             larger = max(high - d, low + d)
             if d > 0 and larger < best:
-                best, found = larger, (x, y, -1, -1)
-    return best, found
-
-
-@kernel
-def _double(
-    v: Ints, mine: Ints, theirs: Ints, high: int, low: int, best: int, found: tuple[int, int, int, int]
-) -> tuple[int, tuple[int, int, int, int]]:
-    """Return the same for two requests at once.
-
-    Parameters
-    ----------
-    v
-        int64 (K,): sizes, tokens.
-    mine, theirs
-        int64 (c,): classes of the heavier and of the lighter worker, ascending.
-    high, low, best
-        Their loads; load to be undercut, tokens.
-    found
-        The exchange that leaves `best`.
-    """
-    for x in range(mine.size):
-        for x2 in range(x):
-            give = v[mine[x]] + v[mine[x2]]
-            for y in range(theirs.size):
-                for y2 in range(y):
-                    d = give - v[theirs[y]] - v[theirs[y2]]
-                    larger = max(high - d, low + d)
-                    if d > 0 and larger < best:
-                        best, found = larger, (x, y, x2, y2)
+                best, found = larger, (x, y)
     return best, found
