@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from lbopt.report.contents import Rows
-    from lbopt.report.views.view import View
+    from lbopt.report.views import View
 
 #: Name of a study -> module of its `StudyReport`, whose name in the module is ``REPORT``.
 REPORTS = {
@@ -117,7 +117,7 @@ class StudyReport:
         """Return how the outcome shows itself in Python."""
         import pandas as pd
 
-        from lbopt.report.views.view import View
+        from lbopt.report.views import View
 
         rows = {**self.frames, **{name: of for name, of in self.csv.items() if name not in self.frames}}
         rows |= {name: rows[known] for name, known in self.aliases.items()}
