@@ -311,7 +311,7 @@ def test_rows_of_a_damaged_file_are_saved(sound, tmp_path):
     content = bytearray(sound[0].read_bytes())
     content[-4096:] = bytes(4096)
     path.write_bytes(content)
-    with pytest.raises(StoreError, match="store check FILE --rescue NEW"):
+    with pytest.raises(StoreError, match="verify FILE --rescue NEW"):
         Store(path)
     found = check_store(path)
     assert found.structure is not None
