@@ -1,6 +1,6 @@
 """Which requests pause, and for how long: the plan and its state.
 
-What the loop knows of pausing: `Pausing`. Its arrays are empty where nobody pauses.
+What the loop knows of pausing: `Pausing`. Its arrays are empty where none pauses.
 
 A request counts as ``2 * blocks``, plus 1 if the plan let it in to fill a slot.
 
@@ -158,8 +158,6 @@ def _swap(g: int, sign: int, pausing: Pausing) -> bool:
 
     Parameters
     ----------
-    g
-        Worker.
     sign
         1: for a heavier one; -1: for a lighter one.
     pausing

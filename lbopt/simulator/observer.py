@@ -70,10 +70,10 @@ class Observer:
             waiting = np.concatenate((bound, waiting))
         count = int(loop.num_waiting(self._requests, self._setting, self._state))
         first = int(progress.undiscovered)
-        everyone = np.concatenate((waiting, np.arange(first, first + count - waiting.size)))
+        known = np.concatenate((waiting, np.arange(first, first + count - waiting.size)))
         state = self._state
         seen = (state.load, state.running, state.queued, state.queued_tokens, self._committed())
-        return self._shown(seen, everyone, self._active())
+        return self._shown(seen, known, self._active())
 
     def observe(self, waiting: Ints) -> Observation:
         """Return what the policy may see of the present state, with the requests `waiting` to be decided."""

@@ -50,8 +50,6 @@ def count_to_compute(i: int, by_cache: bool, workers: Ints, state: State) -> Int
 
     Parameters
     ----------
-    i
-        The request.
     by_cache
         Whether what the cache holds, if there is one, counts as computed.
     workers

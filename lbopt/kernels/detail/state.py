@@ -128,8 +128,6 @@ def has_room(i: int, w: int, running: int, detail: Detail) -> bool:
     ----------
     i, w, running
         Request, worker, and the length of its list.
-    detail
-        Of the run.
     """
     rules = detail.rules
     if rules.blocks < 0 or detail.tracks[i].held == PAUSED:

@@ -24,8 +24,6 @@ def take_detailed_step(requests: Requests, setting: Setting, state: State, rows:
 
     Parameters
     ----------
-    requests, setting
-        Of the run.
     state
         Changed in place.
     rows
@@ -81,10 +79,6 @@ def _run_worker(w: int, requests: Requests, setting: Setting, state: State) -> t
 
     Parameters
     ----------
-    w
-        Worker.
-    requests, setting
-        Of the run.
     state
         Changed in place.
 
@@ -208,8 +202,6 @@ def draw_chances(seed: np.uint64, mean: float, spread: float, tracks: Records) -
 
     Parameters
     ----------
-    seed
-        Of the draws.
     mean, spread
         Middle and half-width of the even distribution, which is cut at 0 and 1.
     tracks

@@ -22,8 +22,6 @@ def come_and_go(requests: Requests, setting: Setting, state: State) -> None:
 
     Parameters
     ----------
-    requests, setting
-        Of the run.
     state
         Changed in place.
     """
@@ -56,10 +54,6 @@ def _return(i: int, w: int, requests: Requests, setting: Setting, state: State) 
 
     Parameters
     ----------
-    i, w
-        Request and worker.
-    requests, setting
-        Of the run.
     state
         Changed in place.
     """
@@ -106,10 +100,6 @@ def show_open(f: int, count: int, sight: Sight, detail: Detail) -> None:
 
     Parameters
     ----------
-    f, count
-        Front end, and open workers.
-    sight
-        What is seen.
     detail
         `Detail.open_workers` is read; the arrays `shown_` are changed in place.
     """

@@ -66,8 +66,6 @@ def level_replete(before: Ints, free: Ints, rule: Record, rising: Ints, load: In
         int64 (G,): loads before admission, tokens.
     free
         int64 (G,): free slots, 0 allowed.
-    rule
-        RULE.
     rising
         int64, at least (d,): scratch.
     load

@@ -5,7 +5,7 @@ for a later one; a pass that starts at t takes, in order of arrival, up to `capa
 At equal times arrivals come first. Three interfaces:
 
 * `bound`: a request belongs to one instance from its arrival on. An instance starts a pass as soon as it is free and
-  a request waits there, or, back to back, a pass every `pass_time` even with nobody in it.
+  a request waits there, or, back to back, a pass every `pass_time`, even an empty one.
 * `pooled`: all wait together. The instance that has been free the longest takes the head of the queue, at the earliest
   `interval` after the last dispatch (spacing AND ready); interval 0 is the pool without spacing. With `idle_bypass` an
   arrival that finds a free instance is dispatched at once, with all who wait.
@@ -23,13 +23,13 @@ from lbopt.kernels.compile import kernel
 RANDOM, ROUND_ROBIN, JSQ = 0, 1, 2
 
 
-#: How passes are made. `back_to_back`: 1 where an instance starts one every pass time, even with nobody in it.
+#: How passes are made. `back_to_back`: 1 where an instance starts one every pass time, even an empty one.
 PASSES = np.dtype([("time", np.float64), ("capacity", np.int64), ("back_to_back", np.int64)])
 
 #: An instance that requests are bound to.
 INSTANCE = np.dtype(
     [
-        ("phase", np.float64),  # it is busy, with no request, until then; back to back, its first start
+        ("phase", np.float64),  # it is busy, without a request, until then; back to back, its first start
         ("free", np.float64),  # when it becomes free
         ("first", np.int64),  # request that waits
         ("last", np.int64),
@@ -53,8 +53,6 @@ def bound(code: int, arrival: Floats, uniforms: Floats, rules: Record, of: Recor
         float64 (n,), ascending.
     uniforms
         float64 (n,) in [0, 1): the instance under RANDOM; else not read.
-    rules
-        PASSES.
     of
         INSTANCE (N,), of which the phase is given; changed in place.
     wait

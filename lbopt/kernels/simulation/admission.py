@@ -301,8 +301,6 @@ def has_real_choice(load: Ints, running: Ints, slots_per_worker: int, pool: Ints
     ----------
     load, running
         int64 (G,), tokens and requests of each worker.
-    slots_per_worker
-        B.
     pool
         int64 (n,), the numbers of the requests that wait.
     prompt

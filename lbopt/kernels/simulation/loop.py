@@ -53,8 +53,6 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
 
     Parameters
     ----------
-    requests, setting
-        Of the run.
     state
         Changed in place.
     rows
@@ -147,8 +145,6 @@ def _note_bindings(slots: int, load: Ints, queued_tokens: Ints, progress: Record
 
     Parameters
     ----------
-    slots
-        Of the fleet.
     load, queued_tokens
         int64 (G,), tokens.
     progress

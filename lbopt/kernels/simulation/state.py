@@ -144,8 +144,6 @@ def next_report(sight: Sight, running: Ints, queued: Ints) -> float:
 
     Parameters
     ----------
-    sight
-        Of the run.
     running, queued
         int64 (G,), the truth.
     """
@@ -201,7 +199,7 @@ class Requests(NamedTuple):
     output: Ints  # int64 (N,), decode steps, >= 1
     arrival: Floats  # float64 (N,), seconds; empty in a closed loop
     uniforms: Floats  # float64 (N, 2), draws of the random rules; may be empty
-    profile: Ints  # int64 (N,), row of the two tables below; empty where nobody knows which experts requests use
+    profile: Ints  # int64 (N,), row of the two tables below; empty where it is unknown which experts requests use
     unused: NDArray[np.float32]  # float32 (M, L * E), log of the chance that a step does not use the expert; or empty
     preference: Floats  # float64 (M, G), of a profile for each worker; empty where the rule has none
 
@@ -267,7 +265,7 @@ class Rows(NamedTuple):
 
     barrier_loads: Ints  # int64 (K, G), during the step: after admission, before growth
     post_loads: Ints  # int64 (K, G), after growth and completions, before the next admission
-    running: Ints  # int64 (K, G), requests of each worker during the step; (0, G) where nobody asks
+    running: Ints  # int64 (K, G), requests of each worker during the step; (0, G) where they are not asked for
     active: Ints  # int64 (K,), requests running during the step
     seconds: Floats  # float64 (K,)
     clock: Floats  # float64 (K,), at the end of the step
@@ -329,8 +327,6 @@ def take_out(i: int, before: int, w: int, state: State) -> None:
     ----------
     i, before
         The request, and the one in front of it; -1: it is the head.
-    w
-        Worker.
     state
         Changed in place.
     """

@@ -61,8 +61,6 @@ def seconds_together(setting: Setting, load: Ints, active: int) -> float:
 
     Parameters
     ----------
-    setting
-        Of the run.
     load
         int64 (G,), tokens of each worker.
     active
@@ -157,8 +155,6 @@ def take_step(requests: Requests, setting: Setting, state: State, rows: Rows) ->
 
     Parameters
     ----------
-    requests, setting
-        Of the run.
     state
         Changed in place.
     rows
@@ -210,8 +206,6 @@ def end_row(active: int, completed: int, over: int, seconds: float, progress: Re
         Requests that ran, and those of them that ended.
     over
         Workers above their capacity.
-    seconds
-        Of the step.
     """
     r = progress.row
     progress.clock += seconds
