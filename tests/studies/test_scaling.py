@@ -106,7 +106,7 @@ def test_fcfs_costs_what_its_law_says() -> None:
     for one in outcome.cells:
         assert abs(one.mean.mean - one.fleet.fcfs) < 4.5 * one.mean.error
         assert one.improvement == pytest.approx(one.fleet.fcfs / one.mean.mean)
-        assert one.mean.steps == 60 * batch_steps(0.4)
+        assert one.mean.trials == 60 * batch_steps(0.4)
         assert one.admitted_prompt == pytest.approx(2.5, rel=0.05)  # whoever comes first has no say in sizes
         assert one.closed_share is None
 
