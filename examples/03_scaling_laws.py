@@ -57,7 +57,9 @@ slot = slot_law(prompts, p)
 load = load_law(slot, B)
 exact = load.expected_imbalance(G)
 sampled = mean_fcfs_imbalance(G, B, p, prompts, steps=400_000, seed=1)
-print(f"exactly {exact:.2f} tokens; sampled {sampled.mean:.2f} ± {1.96 * sampled.error:.2f} in {sampled.trials:,} steps")
+print(
+    f"exactly {exact:.2f} tokens; sampled {sampled.mean:.2f} ± {1.96 * sampled.error:.2f} in {sampled.trials:,} steps"
+)
 
 assert abs(sampled.mean - exact) < 4 * sampled.error
 

@@ -63,6 +63,11 @@ class SmallStep:
         )
 
     @property
+    def is_overloaded(self) -> bool:
+        """Definition 1: without the commonest size, still as many requests as free slots."""
+        return sum(self.copies) - max(self.copies) >= sum(self.free)
+
+    @property
     def gap_before(self) -> int:
         """D_pre, tokens."""
         return max(self.before) - min(self.before)
