@@ -51,7 +51,7 @@ def study_verb(name: str) -> Callable[..., None]:
 
     def verb(**given: Any) -> None:
         out = study.folder if given["out"] is None else given["out"]
-        execution = {key: given[key] for key in EXECUTION if key in given}
+        execution = {key: given[key] for key in EXECUTION} if study.tasks else {}
         config = _config(study, given)
         if name == "audit":
             execution["run"] = _audit(config, out)
