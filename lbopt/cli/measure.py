@@ -84,8 +84,7 @@ def _measure(**given: Any) -> None:
     from lbopt.hardware.measure.attention import DEFAULT_SHAPES, attention_shape
     from lbopt.hardware.measure.card import slug
     from lbopt.hardware.measure.measurement import DEFAULT_LAYERS
-    from lbopt.report.measure_folder import FORMAT, write_measure_folder
-    from lbopt.report.measure_tables import compared_table, forecast_table, measure_tables
+    from lbopt.report.measure_report import FORMAT, compared_table, forecast_table, measure_tables, write_measure_folder
     from lbopt.whole_file import write_file
 
     asked, out = from_words(_Asked, given), given["out"]

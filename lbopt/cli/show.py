@@ -170,7 +170,7 @@ def _problems(name: str | None, asked: Shown) -> None:
     from lbopt.cli.console import print_lines, print_table, say
     from lbopt.instances import library
     from lbopt.instances.library.collection import RUN_KIND
-    from lbopt.report import library_tables as tables
+    from lbopt.report import solve_tables as tables
 
     if name is not None:
         refuse_others(asked, "one problem", ("as_json",))

@@ -91,7 +91,7 @@ solve = as_verb(_solve, "solve", _solve.__doc__ or "", (_Asked,), {"out": OUT})
 def _solve_file(asked: _Asked, path: Path, out: Path | None) -> None:
     from lbopt import solve as solve_problem
     from lbopt.cli.console import print_table, say
-    from lbopt.report.result_table import comparison_table, first_of, result_table
+    from lbopt.report.solve_tables import comparison_table, first_of, result_table
     from lbopt.solvers.front import check_stops
     from lbopt.solvers.registry import AUTO_ORDER, OWN, capabilities, is_available
     from lbopt.solvers.warm_up import warm
@@ -151,7 +151,7 @@ def _problem(path: Path, line: int | None) -> StepProblem:
 
 def _solve_packaged(asked: _Asked, out: Path | None) -> None:
     from lbopt.cli.console import ProgressBar, print_table, remark
-    from lbopt.report.library_tables import attempt_table
+    from lbopt.report.solve_tables import attempt_table
     from lbopt.solvers import check_solver
     from lbopt.studies.library import Attempt, attempt, result_text
     from lbopt.whole_file import write_file

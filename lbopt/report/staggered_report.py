@@ -19,9 +19,20 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, Locator, LogLocator, NullLocator
 
 from lbopt.report.figures import COLOURS, GREY, dressed, error_bars, error_line, grid_of
-from lbopt.report.staggered_pivot import Keys, change_of, mean_at, mean_of, share, short, values_of
 from lbopt.report.staggered_questions import item_rows, question_rows
-from lbopt.report.staggered_tables import SHOWN_BASELINES, exact_scaled, scaled_wait, staggered_tables
+from lbopt.report.staggered_tables import (
+    SHOWN_BASELINES,
+    Keys,
+    change_of,
+    exact_scaled,
+    mean_at,
+    mean_of,
+    scaled_wait,
+    share,
+    short,
+    staggered_tables,
+    values_of,
+)
 from lbopt.report.study_report import StudyReport
 from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.staggered import IMMEDIATE, LATE, PLACES, Rows, StaggeredOutcome

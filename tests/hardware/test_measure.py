@@ -11,7 +11,7 @@ from lbopt.hardware.cards.catalogue import DeviceCard
 from lbopt.hardware.measure import MeasureConfig, card_text, make_backend, make_card, measure
 from lbopt.hardware.measure.attention import SHAPES, Point, grid, load_vectors, split
 from lbopt.hardware.measure.timing import median, take_samples
-from lbopt.report.measure_tables import measure_csv, measure_tables
+from lbopt.report.measure_report import measure_csv, measure_tables
 
 
 def run(backend, **options):

@@ -13,7 +13,7 @@ from lbopt.hardware.measure import power as room
 from lbopt.hardware.measure.power import NvidiaCounter, PowerTimes, State, nvidia_counter
 from lbopt.hardware.measure.timing import Estimate
 from lbopt.hardware.measure.torch_backend import SPIN_CYCLES, TorchDevice
-from lbopt.report.measure_tables import measure_tables, power_csv
+from lbopt.report.measure_report import measure_tables, power_csv
 
 WATTS = {"idle": 70.0, "wait": 150.0, "busy": 400.0}
 

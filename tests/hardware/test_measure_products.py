@@ -10,7 +10,7 @@ from lbopt.hardware.measure import MeasureConfig, compare, forecasts, layers_of,
 from lbopt.hardware.measure.attention import attention_shape
 from lbopt.hardware.measure.numpy_backend import NumpyBackend, random_block
 from lbopt.hardware.measure.products import Product, layer_products, whole_layers
-from lbopt.report.measure_tables import compared_table, forecast_csv, forecast_table, measure_csv, measure_tables
+from lbopt.report.measure_report import compared_table, forecast_csv, forecast_table, measure_csv, measure_tables
 
 
 class Accelerator(FakeBackend):

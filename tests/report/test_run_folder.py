@@ -7,7 +7,7 @@ import numpy as np
 from lbopt.instances.families import generate
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
-from lbopt.report.run_table import run_table
+from lbopt.report.simulation_report import run_table
 from lbopt.report.study_report import write_study_folder
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
 from lbopt.studies.simulation import SimulationConfig, SimulationOutcome

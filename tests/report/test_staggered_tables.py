@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from studies.staggered_answers import KNOWN, made_up, outcome_of
 
-from lbopt.report.staggered_pivot import short
 from lbopt.report.staggered_questions import question_tables
 from lbopt.report.staggered_tables import OWN as TABLES
-from lbopt.report.staggered_tables import STEPS, staggered_tables
+from lbopt.report.staggered_tables import STEPS, short, staggered_tables
 from lbopt.studies.printed import NO_ANSWER, VERDICTS
 from lbopt.studies.staggered import (
     CONTENDERS,

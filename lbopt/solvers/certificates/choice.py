@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lbopt.exceptions import CertificateError
 from lbopt.solvers.allowance import spend
@@ -19,6 +19,12 @@ from lbopt.solvers.allowance import spend
 #: Steps that the exact search of all choices of one evaluation may take: some seconds.
 _STEPS = 4_000_000
 
+
+#: A step of a search for more requests than this counts as several: what they may bring is summed request by request.
+_RESTS = 64
+
+#: What a search has taken: the last class, behind those before; it shares them with the searches beside it.
+_Taken = tuple[Any, int] | None
 
 #: Requests and ways up to which a choice is searched at once.
 _FEW = 3, 24
@@ -207,29 +213,30 @@ class Choice:
         works, tops = list(map(itemgetter(0), by_work)), list(accumulate(map(itemgetter(1), by_work), max))
         floor = None if least is None else least - self.own
         hope = sum(a * limit for a, limit in zip(self.multipliers, self.limits, strict=True))
-        stack: list[tuple[int, int, int, int, tuple[int, ...], tuple[int, ...]]]
-        stack = [(0, 0, 0, hope, self.limits, ())]
+        stack: list[tuple[int, int, int, int, int, tuple[int, ...], _Taken]]
+        stack = [(0, 0, 0, hope, self.q, self.limits, None)]
+        looks = 0
         while stack:
-            c, repeated, value, hope, rooms, taken = stack.pop()
-            rest = self.q - len(taken)
-            steps[0] -= 1
-            if steps[0] % 1_000 == 0:
+            c, repeated, value, hope, rest, rooms, taken = stack.pop()
+            steps[0] -= 1 + rest // _RESTS
+            looks += 1
+            if looks % 1_000 == 0:
                 spend(2_000)
             if steps[0] < 0:
                 raise TooLongError("the patterns of its workers take too long to be checked")
             if c >= len(rows) or (floor is not None and hope + rest * rows[c][0] < floor):
                 continue
             # The case without any more of this class is looked at later, that with one more first.
-            stack.append((c + 1, 0, value, hope, rooms, taken))
+            stack.append((c + 1, 0, value, hope, rest, rooms, taken))
             reduced, way = rows[c]
             after = tuple(room - weight for room, weight in zip(rooms, way.takes, strict=True))
-            ahead, now, chosen = rest - 1, value + way.profit, (*taken, way.kind)
+            ahead, now, chosen = rest - 1, value + way.profit, (taken, way.kind)
             if repeated >= way.times or any(a < ahead * light for a, light in zip(after, lightest, strict=True)):
                 continue
             if ahead == 0:
                 if floor is None or now >= floor:
                     floor = now + 1 if rising else floor
-                    yield self.own + now, tuple(sorted(chosen, reverse=True))
+                    yield self.own + now, _listed(chosen)
                 continue
             if floor is not None:
                 most = now
@@ -238,4 +245,13 @@ class Choice:
                     most += tops[place] if place >= 0 else 0
                 if most < floor:
                     continue
-            stack.append((c, repeated + 1, now, hope + reduced, after, chosen))
+            stack.append((c, repeated + 1, now, hope + reduced, ahead, after, chosen))
+
+
+def _listed(taken: _Taken) -> tuple[int, ...]:
+    """Return the classes taken, in descending order."""
+    kinds = []
+    while taken is not None:
+        taken, kind = taken
+        kinds.append(kind)
+    return tuple(sorted(kinds, reverse=True))

@@ -60,6 +60,7 @@ class HindsightConfig(Configuration):
             "search of a small run.",
             first=True,
             low=1,
+            expected="1 exchange for each step, or more",
         ),
     ] = 20
     time_limit: Annotated[

@@ -10,7 +10,7 @@ from solvers.conditions.drawn import recorded
 
 from lbopt import Conditions, InputError, Result, StepProblem, solve, verify
 from lbopt.model.paced_numbers import paced_numbers
-from lbopt.report.result_table import result_table
+from lbopt.report.solve_tables import result_table
 from lbopt.solvers import exhaustion, front, program_engine
 from lbopt.solvers.backend import RawAnswer
 from lbopt.solvers.budget import Budget

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lbopt import numbers
-from lbopt.report.staggered_pivot import share, short, values_of
+from lbopt.report.staggered_tables import share, short, values_of
 from lbopt.studies.staggered import IMMEDIATE, LATE, PLACES, StaggeredOutcome
 from lbopt.studies.staggered.places import TableRow
 from lbopt.studies.staggered.rows import Key
