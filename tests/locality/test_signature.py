@@ -130,7 +130,8 @@ def test_twins(seed, N, L, E, ties):
     twins = [naive.signature(c, layers) for c in cells.tolist()]
     assert np.allclose(rows, twins, atol=1e-14)
     near = [naive.distance(twins[i], twins[j]) for i, j in pairs]
-    assert np.allclose(cosine_distances(rows, pairs), near, rtol=0, atol=1e-12)
+    # both are rounded to 12 decimals, and may fall to neighbours
+    assert np.allclose(cosine_distances(rows, pairs), near, rtol=0, atol=1.5e-12)
     if rows.any():
         assert signature_quality(rows, decode, pairs) == pytest.approx(
             naive.quality(cells.tolist(), decode.tolist(), pairs.tolist(), layers), abs=1e-12
