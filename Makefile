@@ -13,12 +13,13 @@ ONE_CORE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 ALONE = $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
 UNCOMPILED := tests/kernels tests/policies tests/simulator tests/assignment tests/prefill tests/serving/test_same_as_simulator.py
 
-.PHONY: help demo serve-demo test quick test-long fuzz faults test-bounds test-mutation test-mutation-quick coverage frozen lint bench notebooks docs proofs clean
+.PHONY: help demo serve-demo test test-more quick test-long fuzz faults test-bounds test-mutation test-mutation-quick coverage frozen lint bench notebooks docs proofs clean
 
 help:
 	@echo "make demo       main job on embedded data: G = 8, report in demo-report/report.html"
 	@echo "make serve-demo two rules route the same requests live before a mock fleet, three minutes, one table"
-	@echo "make test       lint, types, import contract, tests, a reduced profile without compilation, the notebooks"
+	@echo "make test       lint, types, import contract, and every test in small; eight minutes on two cores"
+	@echo "make test-more  what make test leaves out: more cases of its tests, kernels without compilation, all notebooks"
 	@echo "make quick      lint, types, import contract, house rules, and the tests of the files that changed"
 	@echo "make test-long  the checks that take minutes, and an hour of steps against themselves"
 	@echo "make fuzz       a million damaged files of all formats, half an hour, goes on with --first"
@@ -57,9 +58,18 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint
-	$(ONE_CORE) $(BIN)/python -m pytest $(TOGETHER) -m "not slow and not alone"
-	$(BIN)/python -m pytest -m "alone and not slow" $(ALONE)
+# Lint, types and the import contract are checked while the tests run, and said after them.
+test: $(STAMP)
+	@$(MAKE) --no-print-directory lint >$(VENV)/lint.log 2>&1 & lint=$$!; \
+	$(ONE_CORE) $(BIN)/python -m pytest $(TOGETHER) -m "not slow and not more and not alone"; tests=$$?; \
+	wait $$lint; lint=$$?; cat $(VENV)/lint.log; \
+	$(BIN)/python -m pytest -m "alone and not more and not slow" $(ALONE); alone=$$?; \
+	test $$tests$$lint$$alone = 000 || \
+		{ echo "make test failed; exit codes: tests $$tests, lint and types $$lint, tests that run alone $$alone"; exit 1; }
+
+test-more: $(STAMP)
+	$(ONE_CORE) $(BIN)/python -m pytest $(TOGETHER) -m "more and not slow and not alone"
+	$(BIN)/python -m pytest -m "alone and more and not slow" $(ALONE)
 	NUMBA_DISABLE_JIT=1 $(ONE_CORE) $(BIN)/python -m pytest $(TOGETHER) -m "not slow and not jit and not alone" $(UNCOMPILED)
 
 quick: lint

@@ -1,8 +1,10 @@
-"""Fixtures that all tests share."""
+"""What all tests share: fixtures, signals as in a terminal, and which cases `make test` runs."""
 
 from __future__ import annotations
 
 import os
+import signal
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,32 @@ from hypothesis import settings
 # The first example of a test may load or compile a kernel: time says nothing here.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+# A shell starts `make test &` with SIGINT ignored, and a process started from here would inherit that: no Ctrl-C that
+# a test sends would end it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave some cases of a test marked `some(n, but=ids)` in `make test` and mark the others as `more`.
+
+    Cases with an id in `but` are dear; of the others n stay, spread evenly from the first to the last; without n, all.
+    """
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("some") and not item.get_closest_marker("slow"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for same in cases.values():
+        mark = same[0].get_closest_marker("some")
+        dear = [item for item in same if item.nodeid.partition("[")[2][:-1] in mark.kwargs.get("but", ())]
+        cheap = [item for item in same if item not in dear]
+        last = len(cheap) - 1
+        kept = mark.args[0] if mark.args and mark.args[0] <= last else len(cheap)
+        stay = {round(k * last / max(kept - 1, 1)) for k in range(kept)}
+        for item in (*dear, *(item for k, item in enumerate(cheap) if k not in stay)):
+            item.add_marker("more")
 
 
 @pytest.fixture(scope="session")

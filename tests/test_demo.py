@@ -28,6 +28,7 @@ def shown_rows(page, header):
 
 
 @pytest.mark.alone
+@pytest.mark.more
 @pytest.mark.jit
 def test_the_demo_closes_its_states_in_time_and_the_pages_show_it(tmp_path):
     """At least 95 % of the states closed, within two minutes, and the numbers of README and manual to the digit.

@@ -14,6 +14,7 @@ SCRIPTS = sorted(EXAMPLES.glob("[0-9]*.py"))
 LIMIT = 300_000
 
 
+@pytest.mark.some(1)
 @pytest.mark.jit
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_outputs_come_out_again(script: Path) -> None:

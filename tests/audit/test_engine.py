@@ -109,6 +109,7 @@ def test_by_hand_with_faults():
     assert held.finish[0] > 2 + 2.1 + 2.2 and held.last[0] > 3 and 0 in held.step_max
 
 
+@pytest.mark.some(16)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_conservation(rule, fault):
@@ -204,6 +205,7 @@ def test_digests_are_of_all_fleets():
     assert list(DIGESTS) == list(FLEETS) and len(set(DIGESTS.values())) == 20
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("name", FLEETS)
 def test_served_fleets(name):
     fleet = FLEETS[name]

@@ -40,11 +40,13 @@ def kinds(name: str, fault: str) -> set[str]:
     return {finding.kind for finding in find_departures(found, max(found.course.most_running, 1), odd)}
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in LARGE else []) for n in FLEETS])
 def test_nothing_is_found_where_nothing_is(name):
     assert kinds(name, "none") == set()
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in QUICK else pytest.mark.slow) for n in FLEETS])
 @pytest.mark.parametrize(
     ("fault", "kind"),
@@ -63,6 +65,7 @@ def test_a_fault_is_found(name, fault, kind):
         assert kind in kinds(name, fault)
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("share", [0.15, 0.3])
 @pytest.mark.parametrize("begin", [0.3, 0.5])
 @pytest.mark.parametrize("by", ["arrival", "start", "finish"])
@@ -87,6 +90,7 @@ def test_a_fast_worker_is_found(name):
     assert "fast worker" in {finding.kind for finding in find_departures(found, found.course.most_running, odd)}
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("factor", [0.7, 1.3, 1.6])
 @pytest.mark.parametrize("name", ["small-busy", "eight-half", "sixteen-busy"])
 def test_the_speed_of_an_odd_worker_and_the_law_beside_it_are_recovered(name, factor):

@@ -78,6 +78,7 @@ def ranks(name: str, seeds: int) -> tuple[int, list[str]]:
     return pairs, wrong
 
 
+@pytest.mark.some(1)
 @pytest.mark.jit
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in RANKED else pytest.mark.slow) for n in FLEETS])
 def test_rules_are_ranked_as_the_engine_ranks_them(name):

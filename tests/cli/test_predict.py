@@ -115,6 +115,7 @@ def test_ctrl_c_keeps_what_is_done(type_in, here, lengths, monkeypatch, pressed_
         assert json.loads((here / "out" / "run.json").read_text())["interrupted"] is True
 
 
+@pytest.mark.more
 @pytest.mark.jit
 def test_in_a_process_of_its_own(here, lengths):
     done = lbopt("predict", lengths, *OWN, *PLAIN, "--horizon", 20, "--out", "out", cwd=here)

@@ -132,6 +132,7 @@ def test_rerun_says_identical_or_what_differs(type_in, here):
     assert "long_runs.csv row 1 (fcfs), energy_joules: 1.5 then" in shown
 
 
+@pytest.mark.more
 def test_rerun_of_an_own_file_that_changed(type_in, here):
     """Where the trace file is not what it was, the difference is said to be there."""
     lines = [f"{i * 37 % 200 + 1},{i * 13 % 30 + 1}\n" for i in range(200)]

@@ -25,6 +25,7 @@ def result():
     return solve(PROBLEM, solver="exact", time_limit=60.0)
 
 
+@pytest.mark.more
 def test_strict_asks_for_an_established_bound(result, type_in, here):
     assert result.proof == "certificate", "the problem has become too easy for this test"
     (here / "p.json").write_text(PROBLEM.to_json())

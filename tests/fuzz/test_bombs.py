@@ -24,6 +24,7 @@ def read(names):
     assert len(re.findall(r"^.{36} +\d+ MiB", done.stdout, re.MULTILINE)) == len(names)
 
 
+@pytest.mark.more
 def test_quick_bombs():
     read(QUICK)
 

@@ -169,6 +169,7 @@ def test_against_a_naive_twin(roof, fleet):
     assert roof.form(4, 64).seconds(loads, running) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.some(27)
 @pytest.mark.parametrize("device", sorted(DEVICES))
 @pytest.mark.parametrize("model", sorted(MODELS))
 @given(data=st.data())

@@ -162,6 +162,7 @@ def test_a_bound_that_is_open_is_never_called_proved():
     assert result.lower < result.upper and result.stop == "time" and not result.is_proved
 
 
+@pytest.mark.some(but=("words1-1.0-500.0",))
 @pytest.mark.parametrize(("words", "least", "most"), [({"effort": 3}, 3.0, 3.0), ({"time_limit": 500.0}, 1.0, 500.0)])
 def test_the_study_gives_it_the_time_that_is_left(words, least, most, monkeypatch):
     given = []

@@ -35,6 +35,7 @@ def slow(data, key):
         return None
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("key", ["azure 2023", "azure 2024", "burstgpt old", "burstgpt new"])
 def test_fast_reader_accepts_only_what_the_slow_one_does(key):
     rng = random.Random(f"twin {key}")

@@ -51,6 +51,7 @@ def ask(copy, variable, script=ASK):
     return told
 
 
+@pytest.mark.some(1)
 @pytest.mark.jit
 @pytest.mark.parametrize("variable", ["NUMBA_CACHE_DIR", "LBOPT_CACHE"])
 def test_an_edited_callee_is_compiled_anew(copy, variable):

@@ -68,6 +68,7 @@ def widened(step: Step, factor: int, rng: np.random.Generator) -> Step:
     return Step(**{name: getattr(step, name) for name in Step._fields} | changed)
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("steps", quick_and_long(40, 120))
 @pytest.mark.parametrize("factor", [1, 3000])
 @pytest.mark.parametrize("scale", [1, 2, 16])

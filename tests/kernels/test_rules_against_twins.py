@@ -34,6 +34,7 @@ def assert_same_decision(spec, name, options, observation, seed, counter):
     assert chosen.tolist() == expected, (spec, observation)
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize(("spec", "name", "options"), POOLED)
 def test_pooled_rules_decide_as_their_twins(spec, name, options):
     rng = random.Random(f"{spec} 1")

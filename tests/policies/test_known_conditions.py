@@ -238,6 +238,7 @@ def test_nothing_is_sent_that_cannot_start_and_nothing_is_preempted_that_has_roo
     assert without > with_block
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("fleets", quick_and_long(many(36, 20), many(120, 20)))
 @pytest.mark.parametrize("spec", ["bf-io", "bf-io:room=200,age_bound=3"])
 def test_every_fleet_that_max_min_gets_through_is_got_through(spec, fleets):

@@ -20,6 +20,7 @@ def holds(point: Point) -> bool:
     return any(abs(mean - point.predicted) <= half for mean, half in map(point.interval, (1, 2)))
 
 
+@pytest.mark.some(20, but=("M/D/1, N=1, load=0.8", "M/D/10, N=10, load=0.8"))
 @pytest.mark.parametrize("point", [p for p in POINTS if not p.slow], ids=str)
 def test_law(point):
     assert holds(point)
@@ -31,6 +32,7 @@ def test_law_on_the_rest_of_the_grid(point):
     assert holds(point)
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("capacity", [None, 1, 4])
 @pytest.mark.parametrize("load", [0.05, 0.5, 2.0, 8.0])
 @pytest.mark.parametrize("N", [1, 3, 10])

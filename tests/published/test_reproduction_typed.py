@@ -16,6 +16,7 @@ def reproduction(type_in):
     return lambda *words: type_in("study", "reproduction", *words)
 
 
+@pytest.mark.more
 @pytest.mark.jit
 def test_from_end_to_end(reproduction, here):
     words = ("dilution", "kv-spread", "-n", 600, "--seeds", 2, "--store", "s.sqlite")

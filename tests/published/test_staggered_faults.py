@@ -5,6 +5,7 @@ import pytest
 from tools.studies.staggered import faults
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kind", ["one batch in fifty lost", "crash, noticed after 1 s"])
 def test_who_loses_prompts(kind):
     rows = faults.measure(place="short-3k", faults=kind, instances=3, requests=300, version="", seed=0)

@@ -41,6 +41,7 @@ def test_folder(tmp_path: Path) -> None:
     assert folder_difference(find_study("batches"), tmp_path / "out", tmp_path / "again") is None
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("file", ["gap.csv", "batches.csv", "batches.jsonl"])
 def test_a_number_that_differs_is_named(tmp_path: Path, file: str) -> None:
     for name in ("old", "new"):

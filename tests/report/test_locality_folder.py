@@ -57,6 +57,7 @@ def test_equal_outcomes_give_equal_files(tmp_path: Path) -> None:
             assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("item", "pictures"),
     [

@@ -45,6 +45,7 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
+@pytest.mark.more
 def test_a_whole_folder(tmp_path: Path) -> None:
     found = made_up()
     write_study_folder("staggered", found, tmp_path / "out", "lbopt study staggered")
@@ -67,6 +68,7 @@ def test_a_whole_folder(tmp_path: Path) -> None:
         assert len(read(tmp_path / "out" / f"{item}.csv")) == len(found.averaged(item))
 
 
+@pytest.mark.more
 def test_equal_outcomes_give_equal_files(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write_study_folder("staggered", made_up("limit", "law", seeds=2), tmp_path / name, name)
@@ -75,6 +77,7 @@ def test_equal_outcomes_give_equal_files(tmp_path: Path) -> None:
             assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("item", KNOWN)
 @pytest.mark.parametrize("seeds", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_item_draws_its_own_picture(tmp_path: Path, item: str, seeds: int) -> None:

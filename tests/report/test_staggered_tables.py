@@ -36,6 +36,7 @@ def row_of(table: Table, first: str) -> tuple[str, ...]:
     return found
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("item", KNOWN)
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_an_item_shows_its_own_tables(item: str, seeds: int) -> None:

@@ -98,6 +98,7 @@ def test_a_worker_is_killed_half_way(tmp_path, cluster, store):
     assert len(calls) <= 60 + 4  # once in each store, and what the victim had
 
 
+@pytest.mark.more
 def test_workers_are_killed_all_the_time(store):
     """Whatever they had, also outcomes that were not yet fetched, is computed again; every task has its answer."""
     killed = []
@@ -113,6 +114,7 @@ def test_workers_are_killed_all_the_time(store):
     assert len(killed) >= 3
 
 
+@pytest.mark.more
 def test_workers_may_come_late(tmp_path, cluster, store, caplog, monkeypatch):
     """A batch system starts them when it is their turn; the user hears why nothing moves."""
     monkeypatch.setattr(dask_cluster, "_LOOK_SECONDS", 0.1)
@@ -131,6 +133,7 @@ def test_workers_may_come_late(tmp_path, cluster, store, caplog, monkeypatch):
     assert "has no worker; waiting for one" in caplog.text
 
 
+@pytest.mark.more
 def test_a_cluster_that_stays_empty(store, cluster, monkeypatch):
     monkeypatch.setattr(dask_cluster, "PATIENCE_SECONDS", 0.5)
     with pytest.raises(EngineError, match=r"has had no worker for 0 s; start some with `dask worker 127"):
@@ -188,6 +191,7 @@ def test_closed_early(tmp_path, cluster):
         assert sum(map(len, client.processing().values())) == 0
 
 
+@pytest.mark.more
 def test_a_task_that_crashes_costs_no_worker(store):
     """The guilty task fails with its signal and last words; all others get their answers."""
     tasks = [Task("runner.jobs:dies_or", {"x": x, "bad": 2}, None) for x in range(6)]
@@ -241,6 +245,7 @@ except LbOptError as error:
 """
 
 
+@pytest.mark.more
 def test_a_scheduler_that_does_not_answer(begin):
     """One sentence, after a time that is stated, and nothing of Dask's on standard error."""
     shown, said = begin(ASK, "dask://127.0.0.1:9").communicate(timeout=30)
@@ -252,6 +257,7 @@ def test_a_scheduler_that_does_not_answer(begin):
     assert dask_cluster.CONNECT_SECONDS == 10.0
 
 
+@pytest.mark.more
 def test_a_stranger_at_the_address(begin):
     """Somebody listens who is no scheduler."""
     import http.server
@@ -270,6 +276,7 @@ def test_a_stranger_at_the_address(begin):
     assert said == ""
 
 
+@pytest.mark.more
 def test_a_local_cluster_says_nothing_and_leaves_nothing(begin, tmp_path):
     shown, said = begin(ASK, "dask:jobs=1").communicate(timeout=60)
     assert (shown, said) == ("Summary(computed=1, skipped=0, failed=0, remaining=0)\n", "")
@@ -310,6 +317,7 @@ def heard(port, words=b"", certificates=None):
     return b""
 
 
+@pytest.mark.more
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs Linux's /proc")
 def test_a_local_cluster_lets_nobody_else_in():
     """No port of scheduler, nanny or worker takes a client without its certificate, and none shows a page."""
@@ -327,6 +335,7 @@ def test_a_local_cluster_lets_nobody_else_in():
         assert client.submit(int, "4").result(timeout=20) == 4
 
 
+@pytest.mark.more
 def test_a_scheduler_that_asks_for_certificates(begin, tmp_path, store, monkeypatch):
     """With those of Dask's environment it is used; without them, and as `dask://`, it is not."""
     temporary = distributed.Security.temporary()

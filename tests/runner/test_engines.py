@@ -46,6 +46,7 @@ def rows_of(path, engine):
     ]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "engine",
     [Joblib(jobs=2), Joblib(jobs=8), Isolated(jobs=2), Isolated(reuse=True), Dask(jobs=2)],

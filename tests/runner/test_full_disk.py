@@ -48,6 +48,7 @@ def goes_on(path, kept, easy):
     assert rows(path) == easy
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("limit", [1_000_000, 1_234_567])
 def test_a_limit_of_file_sizes(tmp_path, begin, easy, limit):
     """As a quota does it: SQLite's write fails in the middle of a commit."""
@@ -133,6 +134,7 @@ except EngineError as error:
 """
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("engine", ["isolated", "joblib:jobs=2", "dask:jobs=1"])
 def test_a_full_disk_of_passing_things(small_disk, tmp_path, begin, engine, monkeypatch):
     """Engines keep marks and logs in the folder for temporary files; if that is full, a sentence says so."""

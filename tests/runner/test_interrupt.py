@@ -65,6 +65,7 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path, begin, engine, ending):
     goes_on(tmp_path)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("engine", [ENGINES[1], ENGINES[3]])
 def test_the_terminals_ctrl_c_reaches_the_whole_group(tmp_path, begin, engine):
     """As from a keyboard: parent and workers of a pool get it at once."""
@@ -110,6 +111,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("read_only", [True, False])
 @pytest.mark.parametrize("page_count", [None, 10_000])
 def test_what_a_killed_writer_left_half_written_is_taken_back(tmp_path, begin, read_only, page_count):

@@ -10,6 +10,7 @@ from lbopt.runner import Isolated, Summary, Task, run_tasks
 FINE = [Task("runner.jobs:double", {"x": x}, None) for x in range(2)]
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("reuse", [False, True])
 @pytest.mark.parametrize(
     ("how", "said"),

@@ -110,6 +110,7 @@ def test_ten_kills(tmp_path, monkeypatch):
     assert survives(tmp_path, monkeypatch, kills=10, count=1_000, engines=["serial"], seed=1) > 10
 
 
+@pytest.mark.more
 def test_kills_with_a_pool(tmp_path, monkeypatch):
     pytest.importorskip("joblib")
     survives(tmp_path, monkeypatch, kills=3, count=400, engines=["joblib:jobs=2"], seed=2)

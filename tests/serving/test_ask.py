@@ -146,6 +146,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("piece", PIECES)
 @pytest.mark.parametrize("chat", [False, True])
 def test_fifteen_mebibytes_are_read_in_little_time(piece, chat):

@@ -35,6 +35,7 @@ def through_a_router(name, requests=24):
     return run(check())
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("name", IN_PROCESS)
 def test_clients_are_whole_or_told(name):
     """Nobody gets half an event, an end without a word, or nothing; all are in the account."""

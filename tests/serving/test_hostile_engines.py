@@ -301,6 +301,7 @@ def test_a_rest_is_as_long_as_asked_and_bounded():
     assert asked_rest(dates[0], dates[1]) == 0.0
 
 
+@pytest.mark.some(16)
 @pytest.mark.parametrize("cut", range(1, len(ONE)))
 def test_half_an_event_never_reaches_a_client(cut):
     """The connection breaks within the second event: the client sees the first, and an event that says so."""

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 
+import pytest
 from serving.engines import Engine, becomes, fleet, is_empty, run, stream
 
 from lbopt.serving.router.job import Job
@@ -231,6 +232,7 @@ def held():
     return {id(thing) for thing in gc.get_objects() if isinstance(thing, Job | RequestTracker)}
 
 
+@pytest.mark.more
 def test_an_ended_request_leaves_nothing_to_the_garbage_collector():
     """It is freed when it ends: cycles would have the collector look at all that runs, some milliseconds each time."""
 

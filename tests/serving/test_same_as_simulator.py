@@ -79,6 +79,7 @@ BOUND = [
 LEARNING = ["br-h:horizon=20", "fast-phi"]
 
 
+@pytest.mark.some(26)
 @pytest.mark.parametrize("arrivals", [ClosedLoop(), TraceTimes(load=0.9)], ids=["closed", "open"])
 @pytest.mark.parametrize("name", [*POOLED, *BOUND, *LEARNING])
 def test_every_decision_is_that_of_the_simulator(name, arrivals):

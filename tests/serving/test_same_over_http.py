@@ -55,6 +55,7 @@ def compare(name, folder, count, workers=4, slots=6, load=0.9, family="burstgpt-
     return count
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", QUICK)
 def test_router_and_simulator_choose_identically(name, tmp_path):
     compare(name, tmp_path, 150)

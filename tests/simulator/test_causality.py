@@ -14,6 +14,7 @@ def random_trace(rng, count):
     return Trace(prompt=rng.integers(0, 200, count), output=rng.geometric(1 / 15, count), name="random")
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("traces", quick_and_long(1, 3))
 @pytest.mark.parametrize(
     "spec",

@@ -64,6 +64,7 @@ def test_workers_without_options_change_nothing(rule: str, arrivals: ClosedLoop 
                 assert np.array_equal(values, runs[1].steps[name], equal_nan=True), name
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("first", FIRST)
 def test_laws_of_conservation_hold_in_random_fleets(first: int) -> None:
     stuck = 0

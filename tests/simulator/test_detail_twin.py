@@ -156,6 +156,7 @@ class Asked:
         return np.array([np.argmin(observation.loads + observation.queued_tokens)])
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("fleets", quick_and_long(many(120, 30), many(400, 30)))
 @pytest.mark.parametrize(("rule", "admission"), [("max-min", "pooled"), ("jsq-load:admission=immediate", "immediate")])
 def test_memory_is_seen_as_the_twin_sees_it(rule: str, admission: str, fleets: int) -> None:

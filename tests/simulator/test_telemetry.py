@@ -41,6 +41,7 @@ def random_telemetry(rng, pooled):
     )
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("cases", quick_and_long(many(25, 6), many(60, 6)))
 @pytest.mark.parametrize(("spec", "name", "options"), POOLED)
 def test_pooled_runs_are_those_of_the_twin(spec, name, options, cases):

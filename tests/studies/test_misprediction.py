@@ -180,6 +180,7 @@ def test_differences_are_paired():
     assert costs()["br-0"].metrics["imbalance_tokens"].to_myopic is None
 
 
+@pytest.mark.more
 def test_the_same_seed_gives_the_same_numbers_and_another_others():
     assert numbers(run_misprediction(config())) == numbers(outcome())
     other = run_misprediction(config(seed=2, seeds=1))

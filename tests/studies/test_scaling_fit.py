@@ -82,6 +82,7 @@ def covered(grid: list[tuple[int, int]], runs: int, spread: float, seed: int) ->
     return slots / runs, workers / runs
 
 
+@pytest.mark.more
 def test_intervals_cover_a_known_slope() -> None:
     """2,000 studies of nine cells with 20 batches each: 93 to 97 % of the 95 % intervals hold the exponents."""
     slots, workers = covered(GRID, 2000, 0.1, 1)

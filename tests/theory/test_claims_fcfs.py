@@ -20,6 +20,7 @@ MODULES = (fcfs, moments)
 NAMES = [claim.name for module in MODULES for claim in module.CLAIMS]
 
 
+@pytest.mark.some(but=("3-fcfs-order", "3-fcfs-sharp"))
 @pytest.mark.jit
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", [2, 3])
@@ -31,6 +32,7 @@ def test_quick_verdict(name: str, seed: int) -> None:
     assert verdict_of(claim, claim.quick, seed) is claim.expected
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", ["fcfs-sharp", "fcfs-sharp-rate", "berry-esseen", "lemma-8"])
 def test_full_verdict_where_nothing_is_sampled(name: str) -> None:
     assert verdict_of(CLAIMS[name], CLAIMS[name].full) is CLAIMS[name].expected
@@ -44,6 +46,7 @@ def test_full_verdict(name: str) -> None:
     assert verdict_of(CLAIMS[name], CLAIMS[name].full, seed=3) is CLAIMS[name].expected
 
 
+@pytest.mark.more
 def test_late_limits_are_late() -> None:
     """What the remark says of nearly symmetric slots."""
     claim = CLAIMS["berry-esseen-rate"]

@@ -51,6 +51,7 @@ def test_leader_drift_by_hand() -> None:
     assert high == pytest.approx(4950 / 81 / 0.02)
 
 
+@pytest.mark.more
 @pytest.mark.jit
 def test_the_chain_follows_the_leader() -> None:
     """Well inside its range the law is right to a quarter (it errs by 10 to 20 %), and B hardly moves the imbalance."""

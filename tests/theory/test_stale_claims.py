@@ -29,6 +29,7 @@ def judged(findings: Sequence[Finding]) -> set[Verdict]:
     return {one.verdict(share) for one in findings}
 
 
+@pytest.mark.some(but=("binding-random", "stale-power-of-two"))
 @pytest.mark.parametrize("name", NAMES)
 def test_the_first_regime_holds(name: str) -> None:
     assert judged(found(name, "first")) == {Verdict.HOLDS}
@@ -69,6 +70,7 @@ def test_a_rule_that_knows_more_breaks_the_floor(monkeypatch: pytest.MonkeyPatch
     assert verdict_of(CLAIMS["stale-floor-every"], [{}]) == Verdict.REFUTED
 
 
+@pytest.mark.more
 def test_a_rule_that_segregates_sizes_is_below_what_workers_alike_leave() -> None:
     """The floor of any rule holds for it, and with all on one worker the constant is not far off."""
     claim = CLAIMS["stale-floor"]

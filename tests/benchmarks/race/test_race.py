@@ -91,6 +91,7 @@ def test_a_run_that_raises_or_dies_costs_itself_alone(tmp_path, monkeypatch):
     assert "exit code 7" in found["dead"].failure
 
 
+@pytest.mark.more
 def test_a_run_that_hangs_is_killed(tmp_path, monkeypatch):
     """After its limit and the grace; it is not tried again unless that is asked for."""
     monkeypatch.setattr(race, "Isolated", Isolated)

@@ -90,6 +90,7 @@ def test_tiny_entries_are_enumerated(name):
     assert entry.record.assignment.tolist() in optima
 
 
+@pytest.mark.some(20, but=("hard-wide-g4-c8-n40-max1000000000",))
 @pytest.mark.parametrize("name", WITH_CERTIFICATE)
 def test_certificates_prove_their_bounds(name):
     """A kept certificate is the one that the record names, and the independent check accepts it."""

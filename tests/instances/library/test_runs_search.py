@@ -31,6 +31,7 @@ def test_the_library_has_runs_of_every_rule_and_measure():
     assert len(set(NAMES)) == len(NAMES)
 
 
+@pytest.mark.some(9)
 @pytest.mark.jit
 @pytest.mark.parametrize("rule", RULES)
 def test_what_is_stored_is_true(rule):

@@ -35,6 +35,7 @@ def caught(defect, seeds, enough):
     return said
 
 
+@pytest.mark.some(22)
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.__name__)
 def test_is_caught(defect):
     assert caught(defect, range(100), 1), "caught in no schedule"

@@ -88,6 +88,7 @@ def test_a_reflection_is_no_symmetry():
     assert (mirrored[state.turn] + 1) % 3 != mirrored[(state.turn + 1) % 3]
 
 
+@pytest.mark.some(1, but=("5-options0",))
 @pytest.mark.parametrize(
     ("depth", "options"),
     [

@@ -222,6 +222,7 @@ def test_a_false_exhaustion_is_refuted():
         verify(problem, false, exhaust_limit=0)
 
 
+@pytest.mark.more
 def test_an_enumeration_that_a_limit_ends_has_a_bound_that_verify_takes():
     """It raises the bound level by level; the result of such a search, which is open, was refused."""
     rng = random.Random(11)

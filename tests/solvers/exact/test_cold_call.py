@@ -34,6 +34,7 @@ for name, text, tie in json.loads(sys.argv[1]):
 """
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("limit", ["1e-9", "2"])
 def test_a_first_call_returns_what_a_later_one_does(limit):
     calls = [

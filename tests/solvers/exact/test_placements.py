@@ -57,6 +57,7 @@ def least_cost(problem: StepProblem) -> int:
     return int(search.known.cost)
 
 
+@pytest.mark.some(but=("0",))
 @pytest.mark.parametrize("first", [0, 10**5])
 def test_trees_alone_find_the_optimum(first):
     for problem in problems(first, 150, workers=4, requests=9):
@@ -113,6 +114,7 @@ def few_huge(seed: int, huge: int = 10, small: int = 14, workers: int = 4) -> St
     return StepProblem.now(loads, slots, rng.permutation(sizes))
 
 
+@pytest.mark.more
 def test_few_huge_requests_are_solved_and_proved_in_writing():
     """Thousands of envelopes are open, and halving closes none; the proofs have ranges with trees, and hold as such."""
     with_trees = long = 0

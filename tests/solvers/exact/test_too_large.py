@@ -21,6 +21,7 @@ TOP = 2**55
 pytestmark = pytest.mark.jit
 
 
+@pytest.mark.some(but=("0.0",))
 @pytest.mark.parametrize("forced", [0.0, 0.3])
 def test_a_step_beyond_the_memory_has_a_placement_and_a_bound(forced, monkeypatch):
     """512 workers of 36 free slots, 20,000 requests, and less memory than they take."""
