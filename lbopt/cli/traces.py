@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lbopt.columns import UNITS
 from lbopt.exceptions import InputError
-from lbopt.instances import CATALOGUE, TraceDescription, describe, families, fetch, open_reading
+from lbopt.instances import CATALOGUE, Reading, TraceDescription, describe, families, fetch, open_reading
 from lbopt.instances.sources import cache_folder
 from lbopt.table import Table
 
@@ -67,11 +68,12 @@ def _describe(trace: str, asked: Shown) -> None:
         seed=asked.seed,
         format=given.format,
         columns=given.columns(),
+        unit=given.unit,
         skip_malformed=given.skip_malformed,
     )
     found = describe(reading.trace)
     title = f"{found.name} ({reading.format}{f', seed {asked.seed}' if reading.format == 'family' else ''})"
-    print_table(Table(title=title, caption="", headers=("", ""), rows=_facts(found, reading.reordered)))
+    print_table(Table(title=title, caption="", headers=("", ""), rows=_facts(found, reading)))
     print_table(Table(title="tokens of a request", caption="", headers=("", "prompt", "output"), rows=_lengths(found)))
     block = "█" if out.encoding.startswith("utf") else "#"
     for name, spread in (("prompt", found.prompt), ("output", found.output)):
@@ -97,18 +99,22 @@ def _fetch(name: str, base_url: str | None) -> None:
     say(f"look at it with: lbopt show traces {name}")
 
 
-def _facts(found: TraceDescription, reordered: int) -> list[tuple[str, str]]:
+def _facts(found: TraceDescription, reading: Reading) -> list[tuple[str, str]]:
     facts = [("requests", f"{found.rows:,}")]
     facts += [(f"left out: {reason}", f"{count:,}") for reason, count in found.left_out.items()]
-    facts += [("moved into time order", f"{reordered:,}")] if reordered else []
+    facts += [("moved into time order", f"{reading.reordered:,}")] if reading.reordered else []
     if found.span is None:
         facts.append(("arrival times", "none"))
+        facts += [("requests that come after an answer", f"{reading.later:,}")] if reading.later else []
     else:
+        facts += [("unit of arrival times in the file", UNITS[reading.unit][-1])] if reading.unit else []
         facts += [
             ("span (s)", f"{found.span:,.1f}"),
             ("requests per second", _number(found.rate, ".4g")),
             ("  over the first tenth of the requests", _number(found.opening_rate, ".4g")),
         ]
+    if reading.trace.prefixes is not None:
+        facts.append(("tokens of a prefix block", f"{reading.trace.prefixes.block_tokens:,}"))
     return [
         *facts,
         ("correlation of prompt and output (Pearson)", _number(found.pearson, ".3f")),

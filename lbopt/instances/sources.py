@@ -23,7 +23,7 @@ import hashlib
 import ipaddress
 import logging
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -392,6 +392,7 @@ def open_trace(
     seed: int | None = None,
     format: str = "auto",
     columns: Columns | None = None,
+    unit: str | None = None,
     skip_malformed: bool = False,
 ) -> Trace:
     """Return the trace that a word stands for.
@@ -405,7 +406,7 @@ def open_trace(
         Requests: how many to draw from a family (needed there); of a file, only the first `count`.
     seed
         Needed for a family; a file has nothing random and passes it over.
-    format, columns, skip_malformed
+    format, columns, unit, skip_malformed
         How to read a file, as in `lbopt.instances.readers.read_trace`.
 
     Examples
@@ -414,8 +415,9 @@ def open_trace(
     >>> lbopt.open_trace("burstgpt-like", count=1000, seed=1)
     <Trace burstgpt-like: 1,000 requests, mean prompt ... and output ... tokens, ...>
     """
-    reading = open_reading(spec, count=count, seed=seed, format=format, columns=columns, skip_malformed=skip_malformed)
-    return reading.trace
+    return open_reading(
+        spec, count=count, seed=seed, format=format, columns=columns, unit=unit, skip_malformed=skip_malformed
+    ).trace
 
 
 def open_reading(
@@ -425,13 +427,14 @@ def open_reading(
     seed: int | None = None,
     format: str = "auto",
     columns: Columns | None = None,
+    unit: str | None = None,
     skip_malformed: bool = False,
 ) -> Reading:
     """Do the same as `open_trace`, and keep the account of how the file was read.
 
     Parameters
     ----------
-    spec, count, seed, format, columns, skip_malformed
+    spec, count, seed, format, columns, unit, skip_malformed
         As in `open_trace`.
     """
     word = os.fspath(spec)
@@ -454,10 +457,10 @@ def open_reading(
     if path.suffix == SUFFIX and format == "auto":
         reading = read_capture_trace(path)
     else:
-        reading = read(path, format, columns, skip_malformed=skip_malformed, name=name)
+        reading = read(path, format, columns, unit=unit, skip_malformed=skip_malformed, name=name)
     if count is None:
         return reading
-    return Reading(trace=reading.trace.first(count), format=reading.format, reordered=reading.reordered)
+    return replace(reading, trace=reading.trace.first(count))
 
 
 def _exists(path: Path) -> bool:

@@ -80,7 +80,9 @@ def saturation_rate(trace: Trace, setting: SimulationSetting) -> float:
 def arrival_times(trace: Trace, setting: SimulationSetting, load: float | None) -> NDArray[np.float64]:
     """Return the trace's arrival times in seconds, stretched to `load` times the saturation rate."""
     if trace.arrival is None:
-        raise InputError(f"trace '{trace.name}' has no arrival times; use a closed loop (arrivals=closed)")
+        raise InputError(
+            f"trace '{trace.name}' has no arrival times that hold for every fleet; use a closed loop (arrivals=closed)"
+        )
     times = np.array(trace.arrival, dtype=np.float64)
     if load is None:
         return times

@@ -56,6 +56,10 @@ class RequestSource(Configuration):
     prompt_column: Annotated[str | None, Option("Column of prompt tokens, for a CSV of your own.")] = None
     output_column: Annotated[str | None, Option("Column of output tokens, for a CSV of your own.")] = None
     arrival_column: Annotated[str | None, Option("Column of arrival times, for a CSV of your own.")] = None
+    unit: Annotated[
+        str | None,
+        Option("Unit of arrival times: s, ms, us or ns.", shown="the format's", later="left out"),
+    ] = None
     skip_malformed: Annotated[bool, Option("Leave malformed rows out, counted.", names=("--skip-malformed",))] = False
     train_share: Annotated[
         float | None,
@@ -196,5 +200,9 @@ def _version(trace: str) -> tuple[str, int, int]:
 @lru_cache(maxsize=4)
 def _read_once(source: RequestSource, _version: tuple[str, int, int]) -> Trace:
     return open_trace(
-        source.trace, format=source.format, columns=source.columns(), skip_malformed=source.skip_malformed
+        source.trace,
+        format=source.format,
+        columns=source.columns(),
+        unit=source.unit,
+        skip_malformed=source.skip_malformed,
     )

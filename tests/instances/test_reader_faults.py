@@ -84,7 +84,7 @@ ROWS = {
         r"no field 'input_length'; it has 'in\\nput', '\\x1b",
     ),
     "lengths value": ('{"data": [{"input_length": "x", "output_length": 2}]}', r"data\[0\]: input_length is 'x'"),
-    "lengths no data": ('{"rows": []}', r"holds the fields rows; expected"),
+    "lengths no data": ('{"rows": []}', r"line 1: no field 'input_length'; it has rows"),
     "lengths data no list": ('{"data": 3}', r"holds the fields data; expected"),
     "lengths cut": (texts.LENGTHS[:-10], r"not valid JSON \(line 6, column 43"),
     "lengths empty": ('{"data": []}', r"holds no request"),
@@ -192,7 +192,7 @@ def test_user_columns_refused(tmp_path):
 @pytest.mark.parametrize("text", [AZURE, BURST, MOON, texts.LENGTHS])
 def test_wrong_format_is_refused(tmp_path, format, text):
     own = {"azure": AZURE, "burstgpt": BURST, "mooncake": MOON, "lengths": texts.LENGTHS}[format]
-    if text != own:
+    if text != own and (text, format) != (MOON, "lengths"):
         refused(tmp_path, text, "t.csv", format=format)
 
 

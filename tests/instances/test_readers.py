@@ -21,6 +21,9 @@ FORMATS = {
     "burstgpt new": (texts.BURSTGPT_NEW, "burstgpt", [472, 1087, 417], [18, 230, 276], [0, 39.75, 112.5]),
     "mooncake": (texts.MOONCAKE, "mooncake", [6955, 6472, 12], [52, 26, 1], [0, 3.053, 3.058]),
     "lengths": (texts.LENGTHS, "lengths", [243, 184], [24, 17], None),
+    "bailian": (texts.BAILIAN, "bailian", [52, 20, 16], [132, 7, 9], [0, 0.386, 2.136]),
+    "servegen": (texts.SERVEGEN, "servegen", [224, 1800, 312], [95, 210, 40], [0, 0.487, 1.737]),
+    "turns after answers": (texts.TURNS, "mooncake", [300, 150, 100, 450], [40, 20, 10, 30], None),
 }
 
 

@@ -43,3 +43,25 @@ a,0.5,100,10,hello
 b,1.75,200,20,"quoted, with a comma"
 c,2.0,300,30,end
 """
+
+BAILIAN = (
+    '{"chat_id": 159, "parent_chat_id": -1, "timestamp": 61.114, "input_length": 52, "output_length": 132, '
+    '"type": "text", "turn": 1, "hash_ids": [1089, 1090, 1091, 6326]}\n'
+    '{"chat_id": 160, "parent_chat_id": 159, "timestamp": 61.5, "input_length": 20, "output_length": 7, '
+    '"type": "search", "turn": 2, "hash_ids": [1089, 1092]}\n'
+    '{"chat_id": 161, "parent_chat_id": -1, "timestamp": 63.25, "input_length": 16, "output_length": 9, '
+    '"type": "text", "turn": 1, "hash_ids": [17]}\n'
+)
+
+SERVEGEN = """request_id,timestamp,input_tokens,output_tokens
+0,0.013,224,95
+1,0.5,1800,210
+2,1.75,312,40
+"""
+
+# A session of AIPerf or Dynamo, its first turn after a later one of another, and the names of Dynamo.
+TURNS = """{"session_id": "a", "input_length": 300, "output_length": 40, "timestamp": 394}
+{"session_id": "b", "input_length": 150, "output_length": 20, "delay": 1000}
+{"session_id": "b", "input_length": 100, "output_length": 10, "timestamp": 666, "delay": null}
+{"session_id": "a", "input_length": 450, "output_length": 30}
+"""

@@ -1,8 +1,8 @@
 """Readers of request traces, and the front door that picks a format of the table (`formats`).
 
-Formats: Azure LLM inference CSV (2023, 2024), BurstGPT CSV, Mooncake JSON lines, lengths JSON, and any CSV whose
-columns the user names; each plain or gzip. A row that cannot be used is an error that names the line, unless the
-caller asks to skip such rows; requests without output tokens are left out and counted. Nothing is dropped in silence.
+Formats: those of `formats.TABLE`, and any CSV whose columns the user names; each plain or gzip. A row that cannot be
+used is an error that names the line, unless the caller asks to skip such rows; requests without output tokens are left
+out and counted. Nothing is dropped in silence.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from lbopt.columns import SECONDS
 from lbopt.exceptions import InputError
 from lbopt.instances.readers.formats import TABLE, Columns, Format, detect, open_contents
 from lbopt.instances.readers.rows import MALFORMED, NO_OUTPUT, Reading, assemble, read_rows
@@ -26,6 +27,7 @@ def read_trace(
     format: str = "auto",
     columns: Columns | None = None,
     *,
+    unit: str | None = None,
     skip_malformed: bool = False,
     name: str | None = None,
 ) -> Trace:
@@ -39,12 +41,14 @@ def read_trace(
         One of `FORMATS`; "auto" tells it from the first line.
     columns
         Names of the columns of any other CSV file; given, the format is "csv".
+    unit
+        Of the arrival times, "s", "ms", "us" or "ns"; by default that of the format, unless the values contradict it.
     skip_malformed
         Leave out rows that cannot be used, and count them, instead of refusing the file.
     name
         What to call the trace; the file's name by default.
     """
-    return read(path, format, columns, skip_malformed=skip_malformed, name=name).trace
+    return read(path, format, columns, unit=unit, skip_malformed=skip_malformed, name=name).trace
 
 
 def read(
@@ -52,6 +56,7 @@ def read(
     format: str = "auto",
     columns: Columns | None = None,
     *,
+    unit: str | None = None,
     skip_malformed: bool = False,
     name: str | None = None,
 ) -> Reading:
@@ -63,6 +68,8 @@ def read(
         A name from `FORMATS`; "auto" recognises it by the content.
     columns
         Columns of a CSV file of another format.
+    unit
+        As in `read_trace`.
     skip_malformed
         Whether malformed rows are left out and counted; otherwise the first raises.
     name
@@ -74,16 +81,18 @@ def read(
         raise InputError(f"columns can be named only for the format csv; the format given is {format!r}")
     if columns is None and format == "csv":
         raise InputError("the format csv needs the names of the columns that hold prompt and output tokens")
+    if unit is not None and unit not in SECONDS:
+        raise InputError(f"no unit of time {unit!r}; expected {', '.join(SECONDS)}")
     contents = open_contents(path)
     source = os.fspath(path)
     try:
         if columns is not None:
             format = "csv"
-            chosen = Format("CSV", "CSV", columns, "seconds" if columns.arrival is None else "auto")
+            chosen = Format("CSV", "CSV", columns, "number" if columns.arrival is None else "auto", unit=None)
         else:
             format = detect(contents.head, source) if format == "auto" else format
             chosen = TABLE[format]
-        rows = read_rows(contents, chosen, source, skip_malformed=skip_malformed)
+        rows = read_rows(contents, chosen, source, skip_malformed=skip_malformed, unit=unit)
     except InputError:
         contents.blocks.check()  # what is wrong with the file as a whole goes before what is wrong with a row
         raise

@@ -16,8 +16,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from lbopt.files import without_blank_end
 from lbopt.instances.readers.formats import Layout
-from lbopt.instances.readers.rows import Rows
-from lbopt.instances.readers.values import BAD, LARGEST_SECONDS, LARGEST_TOKENS, nanoseconds, relative_seconds
+from lbopt.instances.readers.records import Rows
+from lbopt.instances.readers.values import BAD, LARGEST_TOKENS, nanoseconds, relative_seconds
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -56,7 +56,7 @@ def read_clean_csv(text: Iterable[bytes], layout: Layout) -> Rows | None:
     """
     timed = layout.arrival is not None
     prompt, output = _Column(np.int64), _Column(np.int64)
-    clock = _Column(np.float64 if layout.clock == "seconds" else np.int64)
+    clock = _Column(np.float64 if layout.clock == "number" else np.int64)
     below = False
     for block in without_blank_end(text):
         if b'"' in block or block.count(b"\r") != block.count(b"\r\n"):
@@ -76,7 +76,7 @@ def read_clean_csv(text: Iterable[bytes], layout: Layout) -> Rows | None:
         return None
     times = None
     if timed:
-        times = clock.array if layout.clock == "seconds" else relative_seconds(clock.array)
+        times = clock.array if layout.clock == "number" else relative_seconds(clock.array)
     return Rows(prompt=prompt.array, output=output.array, arrival=times)
 
 
@@ -116,10 +116,10 @@ def _columns(body: bytes, layout: Layout) -> list[NDArray[Any]] | None:
         if layout.arrival is None:
             return columns
         texts = table[layout.arrival].tolist()
-        times = _seconds(texts) if layout.clock == "seconds" else nanoseconds(texts)
+        times = _seconds(texts) if layout.clock == "number" else nanoseconds(texts)
     except (ValueError, OverflowError):  # not a number, or one too large
         return None
-    good = (times >= 0) & (times <= LARGEST_SECONDS) if layout.clock == "seconds" else times != BAD
+    good = (times >= 0) & (times <= layout.latest) if layout.clock == "number" else times != BAD
     return [*columns, times] if good.all() else None  # not a number is not good either
 
 

@@ -1,11 +1,18 @@
 """The formats of traces, as a table: the signature by which each is known, and which of its fields hold what.
 
-A format of requests that is like these is one entry more. Sources: Azure LLM inference traces
-(github.com/Azure/AzurePublicDataset, CC BY), whose files of 2023 have times without a zone and seven digits of a
-second, those of 2024 end in ``+00:00``; BurstGPT (github.com/HPMLL/BurstGPT, CC BY 4.0), where a row with 0 response
-tokens is a failed request; Mooncake (github.com/kvcache-ai/Mooncake, FAST25-release, Apache 2.0), where each of
-``hash_ids`` names a block of 512 tokens of the prompt together with all before it; lengths without times, the form in
-which the code of the BF-IO paper keeps its samples of BurstGPT and arXiv.
+A format of requests that is like these is one entry more. Sources:
+
+- Azure LLM inference traces (github.com/Azure/AzurePublicDataset, CC BY): files of 2023 have times without a zone and
+  seven digits of a second, those of 2024 end in ``+00:00``, that of 2025 adds ``NumImages``.
+- BurstGPT (github.com/HPMLL/BurstGPT, CC BY 4.0): seconds; a row with 0 response tokens is a failed request. Newer
+  files have ``Session ID`` and ``Elapsed time``, the seconds to the end of the answer.
+- Mooncake (github.com/kvcache-ai/Mooncake, FAST25-release, Apache 2.0): milliseconds; each of ``hash_ids`` names a
+  block of 512 tokens of the prompt together with all before it. AIPerf and Dynamo write the same form with sessions
+  (`turns`), Dynamo also with the names in `_DYNAMO`.
+- Qwen-Bailian (github.com/alibaba-edu/qwen-bailian-usagetraces-anon, Apache 2.0): the fields of Mooncake with
+  ``chat_id`` and ``parent_chat_id``, but seconds, and blocks of 16 tokens.
+- ServeGen (github.com/alibaba/ServeGen): the requests that it draws, as CSV, in seconds.
+- Lengths without times: the form in which the code of the BF-IO paper keeps its samples, or one object per line.
 
 Files are read in blocks: unpacked if gzip, without byte order mark, or refused in a sentence.
 """
@@ -14,15 +21,15 @@ from __future__ import annotations
 
 import csv
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from lbopt.exceptions import InputError
 from lbopt.files import TextBlocks, called, not_by_commas, shown
-from lbopt.instances.readers.values import RowFault, parse
+from lbopt.instances.readers.values import LARGEST_SECONDS, RowFault, parse
 from lbopt.spec import did_you_mean
 
-Clock = Literal["seconds", "milliseconds", "date-time", "auto"]
+Clock = Literal["number", "date-time", "auto"]
 
 LONGEST_LINE = 2**20
 #: Tokens that a hash of Mooncake's stands for.
@@ -52,41 +59,66 @@ class Format:
     title
         What errors call it.
     kind
-        "CSV", "JSON lines", or "JSON": one document with a list of objects under "data".
+        "CSV", or "JSON": objects, one per line or in a list, which may stand under "data" in a document.
     columns
-        Names of the columns or fields. Those of tokens are the signature of a CSV file; one without its column of
-        times then fails with a message that says so.
+        Names of the columns or fields. Those of tokens are part of the signature; a file without its column of times
+        then fails with a message that says so.
     clock
-        How arrivals are written; "auto" is seconds or date-times, as the first row says.
+        How arrivals are written; "auto" is numbers or date-times, as the first row says.
+    unit
+        Of arrivals that are numbers: s, ms, us or ns; None where the format does not say.
+    certain
+        Whether the signature leaves no doubt about the unit, whatever the values are.
     signature
-        Fields of which an object has at least one where the format is JSON lines.
+        Further columns, all of which a CSV file of the format has; or fields, one of which an object has.
     hashes, block_tokens
         Field of the blocks of a prompt, None where the format has none; and tokens that each of them stands for.
     """
 
     title: str
-    kind: Literal["CSV", "JSON lines", "JSON"]
+    kind: Literal["CSV", "JSON"]
     columns: Columns
-    clock: Clock = "seconds"
+    clock: Clock = "number"
+    unit: str | None = "s"
+    certain: bool = False
     signature: tuple[str, ...] = ()
     hashes: str | None = None
     block_tokens: int = BLOCK_TOKENS
 
+    @property
+    def latest(self) -> float:
+        """Largest number that may be a time: of an uncertain unit, of any."""
+        return LARGEST_SECONDS * (1.0 if self.certain else 1e9)
 
+
+_OF_MOONCAKE = Columns("input_length", "output_length", "timestamp")
+
+#: In the order in which they are tried: a signature that is a part of another comes after it.
 TABLE = {
     "azure": Format("Azure CSV", "CSV", Columns("ContextTokens", "GeneratedTokens", "TIMESTAMP"), "date-time"),
-    "burstgpt": Format("BurstGPT CSV", "CSV", Columns("Request tokens", "Response tokens", "Timestamp")),
-    "mooncake": Format(
-        "Mooncake JSON lines",
-        "JSON lines",
-        Columns("input_length", "output_length", "timestamp"),
-        "milliseconds",
-        signature=("timestamp", "input_length"),
-        hashes="hash_ids",
+    "burstgpt": Format("BurstGPT CSV", "CSV", Columns("Request tokens", "Response tokens", "Timestamp"), certain=True),
+    "servegen": Format(
+        "ServeGen CSV",
+        "CSV",
+        Columns("input_tokens", "output_tokens", "timestamp"),
+        signature=("request_id", "timestamp"),
     ),
-    "lengths": Format("lengths JSON", "JSON", Columns("input_length", "output_length")),
+    "bailian": Format(
+        "Bailian JSON lines",
+        "JSON",
+        _OF_MOONCAKE,
+        signature=("chat_id", "parent_chat_id"),
+        hashes="hash_ids",
+        block_tokens=16,
+    ),
+    "mooncake": Format("Mooncake JSON lines", "JSON", _OF_MOONCAKE, unit="ms", hashes="hash_ids"),
+    "lengths": Format("lengths JSON", "JSON", Columns("input_length", "output_length"), hashes="hash_ids"),
 }
 _KNOWN = ", ".join(one.title for one in TABLE.values())
+
+#: What Dynamo also calls the fields of Mooncake, and the fields by which such a row is known.
+_DYNAMO = Columns("input_tokens", "output_tokens", "created_time")
+_OF_DYNAMO = {"hash_ids", "delay", "delay_ms", "wait_for"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +130,7 @@ class Layout:
     output: int
     arrival: int | None
     clock: Clock
+    latest: float = LARGEST_SECONDS
 
     @property
     def places(self) -> list[int]:
@@ -108,32 +141,74 @@ class Layout:
 def detect(data: bytes, source: str) -> str:
     """Return the name of the format that a file has, by how it begins; its name is not used."""
     start = data[:65536].lstrip()
-    if start.startswith(b"{"):
-        return _detect_json(data)
-    if start.startswith(b"["):
-        raise InputError(f"{source} is a JSON list; expected one of {_KNOWN} (conversations must be tokenised first)")
+    if start.startswith((b"{", b"[")):
+        return _detect_json(data, source)
     header = header_of(data, source)
     for name, one in TABLE.items():
-        if one.kind == "CSV" and {one.columns.prompt, one.columns.output} <= set(header):
+        if one.kind == "CSV" and {one.columns.prompt, one.columns.output, *one.signature} <= set(header):
             return name
     if wrong := not_by_commas(header):
         raise InputError(f"{source}, line 1: {wrong}")
+    if len(header) == 6 and header[3] in ("Gamma", "Weibull", ""):
+        raise InputError(f"{source} {_CLIENT}")
     raise InputError(
         f"{source}, line 1: {shown(','.join(header))} is the header of no known trace; expected one of {_KNOWN}, "
         "or name the columns that hold prompt and output tokens"
     )
 
 
-def _detect_json(data: bytes) -> str:
-    """An object with a field of a signature on the first line is one of many; anything else is one document."""
-    first = data.lstrip().split(b"\n", 1)[0][: 2**22]
-    try:
-        fields = set(parse(first))
-    except RowFault:  # a line that is cut off may still show what it is
-        names = {"data", *(name for one in TABLE.values() for name in one.signature)}
-        fields = {name for name in names if f'"{name}"'.encode() in first}
-    of_lines = (name for name, one in TABLE.items() if one.kind == "JSON lines" and fields & set(one.signature))
-    return "lengths" if "data" in fields else next(of_lines, "lengths")
+_CLIENT = (
+    "describes a client of ServeGen and holds no requests; draw them with servegen, and read the CSV that it saves"
+)
+
+
+def _detect_json(data: bytes, source: str) -> str:
+    fields = fields_of(data)
+    if "data" in fields:
+        return "lengths"
+    if not {"input_length", "output_length"} & fields and not fields & _OF_DYNAMO:
+        if data.lstrip().startswith(b"["):
+            raise InputError(
+                f"{source} is a JSON list without input_length and output_length; expected one of {_KNOWN} "
+                "(conversations must be tokenised first)"
+            )
+        if b'"input_tokens": "{' in data:
+            raise InputError(f"{source} {_CLIENT}")
+        return "lengths"
+    if fields.intersection(TABLE["bailian"].signature):
+        return "bailian"
+    return "mooncake" if fields & {"timestamp", "created_time", "delay", "delay_ms", "wait_for"} else "lengths"
+
+
+def fields_of(data: bytes) -> set[str]:
+    """Return the fields that the first objects of a JSON file have, by its beginning."""
+    text = data.lstrip()
+    if text.startswith(b"["):
+        return _named_in(text)
+    fields: set[str] = set()
+    for line in text[: 2**22].split(b"\n")[:_FIRST]:
+        try:
+            fields |= set(parse(line))
+        except (RowFault, TypeError):  # a line that is cut off may still show what it is
+            fields |= _named_in(line)
+    return fields
+
+
+def _named_in(text: bytes) -> set[str]:
+    columns = (*TABLE["bailian"].columns.named, *TABLE["bailian"].signature, *_DYNAMO.named, *_OF_DYNAMO)
+    return {name for name in ("data", *columns) if f'"{name}"'.encode() in text}
+
+
+#: Lines whose fields are looked at.
+_FIRST = 100
+
+
+def adapted(format: Format, data: bytes) -> Format:
+    """Return a format of JSON with the names that a file uses for its fields."""
+    if format.kind == "CSV" or not (fields := fields_of(data)) & _OF_DYNAMO:
+        return format
+    pairs = zip(format.columns.named, _DYNAMO.named, strict=False)
+    return replace(format, columns=Columns(*(other if other in fields - {own} else own for own, other in pairs)))
 
 
 def header_of(data: bytes, source: str) -> tuple[str, ...]:

@@ -13,61 +13,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lbopt.columns import unit_in
 from lbopt.exceptions import InputError
 from lbopt.files import csv_records, listed, shown, without_blank_end
-from lbopt.instances.readers.formats import Clock, Contents, Format, Layout, header_of, locate
-from lbopt.instances.readers.values import (
-    BAD,
-    DateColumn,
-    RowFault,
-    field_of,
-    is_blank,
-    parse,
-    relative_seconds,
-    seconds,
-    tokens,
-)
-from lbopt.model.trace import RequestPrefixes, Trace
+from lbopt.instances.readers.formats import Clock, Contents, Format, Layout, adapted, header_of, locate
+from lbopt.instances.readers.json_rows import json_rows
+from lbopt.instances.readers.records import LINE, Record, Rows, lengths
+from lbopt.instances.readers.units import in_seconds, unit_of
+from lbopt.instances.readers.values import BAD, DateColumn, RowFault, relative_seconds, seconds
+from lbopt.model.trace import Trace
 
 NO_OUTPUT = "no output tokens"
 MALFORMED = "malformed"
 
-LONGEST_LINE = 2**22
-#: Numbers of blocks are below this.
-LARGEST_HASH = 2**62
+#: What stands for the unit of date-times.
+_DATES = "date-time"
 
 logger = logging.getLogger(__name__)
-
-#: A row: the number of its line or its place in a list, and its fields, by name or in the order of the header, or what
-#: is wrong with it.
-Record = tuple[int, Any]
-
-_WHERE = {"CSV": "line {}", "JSON lines": "line {}", "JSON": "data[{}]"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Rows:
-    """What one reader found, in file order.
-
-    Parameters
-    ----------
-    prompt, output
-        int64, (N,): tokens; outputs of 0 are still here.
-    arrival
-        float64, (N,): seconds, in file order; None where the source has no times.
-    malformed
-        Rows that were skipped because they cannot be used.
-    prefixes
-        Blocks of the prompts; None where the source does not tell them for every row.
-    """
-
-    prompt: NDArray[np.int64]
-    output: NDArray[np.int64]
-    arrival: NDArray[np.float64] | None
-    malformed: int = 0
-    prefixes: RequestPrefixes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,14 +45,20 @@ class Reading:
         The format that the file was read as.
     reordered
         Rows that stood in the file after a later one, and were moved to their place in time.
+    unit, later
+        As of `Rows`.
     """
 
     trace: Trace
     format: str
     reordered: int = 0
+    unit: str = ""
+    later: int = 0
 
 
-def read_rows(contents: Contents, format: Format, source: str, *, skip_malformed: bool) -> Rows:
+def read_rows(
+    contents: Contents, format: Format, source: str, *, skip_malformed: bool, unit: str | None = None
+) -> Rows:
     """Return the rows of a file.
 
     Parameters
@@ -102,67 +71,75 @@ def read_rows(contents: Contents, format: Format, source: str, *, skip_malformed
         Name of the file in error messages.
     skip_malformed
         Whether malformed rows are left out and counted; otherwise the first raises.
+    unit
+        Of the times, s, ms, us or ns; None: what the format says, unless the values contradict it (`units`).
     """
-    if format.kind != "CSV":
-        records = _json_lines(contents.blocks) if format.kind == "JSON lines" else _listed(contents.blocks, source)
-        return by_row(records, format.columns.named, format, source, skip_malformed=skip_malformed)
+    if format.kind == "JSON":
+        format = adapted(format, contents.head)
+        rows = json_rows(contents, format, source, skip_malformed=skip_malformed)
+    else:
+        rows = _csv_rows(contents, format, source, skip_malformed=skip_malformed)
+    if rows.arrival is None or format.columns.arrival is None or rows.unit == _DATES:
+        return replace(rows, unit="")
+    if not rows.arrival.size:
+        return rows
+    name, said = format.columns.arrival, format.unit or unit_in(format.columns.arrival)
+    if unit is None:
+        unit = said or "s"
+        if not format.certain:
+            unit = unit_of(rows.arrival, unit, name, source, guessed=said is None)
+    return replace(rows, arrival=in_seconds(rows.arrival, unit, name, source), unit=unit)
+
+
+def _csv_rows(contents: Contents, format: Format, source: str, *, skip_malformed: bool) -> Rows:
     from lbopt.instances.readers.fast_csv import read_clean_csv
 
-    layout = locate(header_of(contents.head, source), format.columns, format.clock, source)
+    layout = replace(
+        locate(header_of(contents.head, source), format.columns, format.clock, source), latest=format.latest
+    )
     if layout.clock == "auto":
         layout = replace(layout, clock=_clock_of_first_row(contents.blocks, layout, source))
     rows = read_clean_csv(contents.blocks, layout)
     if rows is None:
         format, records = replace(format, clock=layout.clock), csv_rows(contents.blocks, layout, source)
         rows = by_row(records, layout.places, format, source, skip_malformed=skip_malformed)
-    return rows
+    return replace(rows, unit=_DATES if layout.clock == "date-time" else "")
 
 
 def by_row(
     records: Iterable[Record], keys: Sequence[Any], format: Format, source: str, *, skip_malformed: bool
 ) -> Rows:
-    """Return the rows of a file one by one, and name the first that cannot be used (or skip and count them all).
+    """Return the rows of a CSV file one by one, and name the first that cannot be used (or skip and count them all).
 
     Parameters
     ----------
     keys
-        By which a row gives its prompt, output and arrival: names of fields, or places of columns.
+        Places of the columns of prompt, output and arrival.
     """
     prompt, output, clock = array("q"), array("q"), array("d")
-    blocks, counts, all_tell = array("q"), array("q"), format.hashes is not None
     names, malformed = format.columns, 0
     dates = DateColumn() if names.arrival is not None and format.clock == "date-time" else None
-    per_second = 1000.0 if format.clock == "milliseconds" else 1.0
     for place, record in records:
         try:
-            try:
-                cells = [record[key] for key in keys]
-            except (KeyError, TypeError):  # a fault instead of a row, no object, or one without a field
-                cells = [field_of(record, key) for key in keys]
-            request = tokens(names.prompt, cells[0])
-            answer = 0 if is_blank(cells[1]) else tokens(names.output, cells[1])
+            if isinstance(record, RowFault):
+                raise record
+            request, answer = lengths(names, *(record[key] for key in keys[:2]))
             if names.arrival is not None and dates is None:
-                clock.append(seconds(names.arrival, cells[2], unit=format.clock) / per_second)
+                clock.append(seconds(names.arrival, record[keys[2]], unit=format.unit or "s", latest=format.latest))
         except RowFault as fault:
             if not skip_malformed:
-                raise InputError(f"{source}, {_WHERE[format.kind].format(place)}: {fault}") from None
+                raise InputError(f"{source}, {LINE.format(place)}: {fault}") from None
             malformed += 1
             continue
         if dates is not None:
-            dates.add(place, cells[2].strip())
+            dates.add(place, record[keys[2]].strip())
         prompt.append(request)
         output.append(answer)
-        hashes = _hashes(record[format.hashes]) if all_tell and format.hashes in record else None
-        all_tell = hashes is not None
-        if hashes is not None:
-            blocks.extend(hashes)
-            counts.append(len(hashes))
     rows = Rows(
         prompt=np.array(prompt, dtype=np.int64),
         output=np.array(output, dtype=np.int64),
         arrival=None if names.arrival is None or dates is not None else np.array(clock, dtype=np.float64),
         malformed=malformed,
-        prefixes=_prefixes(blocks, counts, format.block_tokens) if all_tell and prompt else None,
     )
     return rows if dates is None else _dated(rows, dates, f"{names.arrival}", source, skip_malformed=skip_malformed)
 
@@ -209,53 +186,7 @@ def _clock_of_first_row(text: Iterable[bytes], layout: Layout, source: str) -> C
             except RowFault:
                 return "date-time"
             break
-    return "seconds"
-
-
-def _json_lines(text: Iterable[bytes]) -> Iterator[Record]:
-    """Yield the value of each line; blank ones at the end are none."""
-    number = 0
-    for block in without_blank_end(text):
-        for line in block.removesuffix(b"\n").split(b"\n"):
-            number += 1
-            try:
-                yield number, _value(line)
-            except RowFault as fault:
-                yield number, fault
-
-
-def _value(line: bytes) -> Any:
-    if not line.strip():
-        raise RowFault("an empty line between rows; expected a JSON object")
-    if len(line) > LONGEST_LINE:
-        raise RowFault(f"{len(line):,} bytes; expected a JSON object of at most {LONGEST_LINE:,}")
-    return parse(line)
-
-
-def _listed(text: Iterable[bytes], source: str) -> Iterator[Record]:
-    """Yield the objects in the list "data" of a document, counted from 0."""
-    try:
-        document = parse(b"".join(text))
-    except RowFault as fault:
-        raise InputError(f"{source}: {fault}") from None
-    records = document.get("data") if isinstance(document, dict) else None
-    if not isinstance(records, list):
-        found = f"the fields {listed(document)}" if isinstance(document, dict) else shown(document)
-        raise InputError(f'{source} holds {found}; expected {{"data": [{{"input_length", "output_length"}}, ...]}}')
-    yield from enumerate(records)
-
-
-def _hashes(value: Any) -> list[int] | None:
-    """Return the numbers of a list of whole numbers; None where it is something else."""
-    if not isinstance(value, list):
-        return None
-    whole = all(type(one) is int and 0 <= one < LARGEST_HASH for one in value)
-    return value if whole else None
-
-
-def _prefixes(blocks: array[int], counts: array[int], block_tokens: int) -> RequestPrefixes:
-    first = np.concatenate([[0], np.cumsum(np.array(counts, dtype=np.int64))])
-    return RequestPrefixes(block_tokens=block_tokens, first=first, blocks=np.array(blocks, dtype=np.int64))
+    return "number"
 
 
 def assemble(rows: Rows, *, source: str, name: str, format: str) -> Reading:
@@ -293,4 +224,4 @@ def assemble(rows: Rows, *, source: str, name: str, format: str) -> Reading:
     for column in (prompt, output):
         column.flags.writeable = False  # the trace keeps them as they are
     trace = Trace(prompt=prompt, output=output, arrival=arrival, name=name, left_out=left_out, prefixes=prefixes)
-    return Reading(trace=trace, format=format, reordered=reordered)
+    return Reading(trace=trace, format=format, reordered=reordered, unit=rows.unit, later=rows.later)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.columns import SECONDS, UNITS
 from lbopt.files import JsonFault, json_value, listed, shown
 
 #: A request of more tokens than this is a damaged row, and 10**9 of them still fit the exact totals of the model.
@@ -21,6 +22,9 @@ LARGEST_TOKENS = 10**9
 
 #: Seconds; times since 1970 in seconds stay far below, the same times in milliseconds lie above.
 LARGEST_SECONDS = 1e12
+
+#: Seconds since 1970 of the years 2000 and 2100: a number between them, in some unit, is a time of day.
+EPOCH = (946_684_800.0, 4_102_444_800.0)
 
 #: Nanoseconds that stand for "not a date-time" (pandas' NaT).
 BAD = np.iinfo(np.int64).min
@@ -43,13 +47,19 @@ def tokens(name: str, value: Any) -> int:
     return count
 
 
-def seconds(name: str, value: Any, *, unit: str = "seconds") -> float:
-    """Return a time from text or a JSON value: a finite number, 0 or more, in the unit given."""
+def seconds(name: str, value: Any, *, unit: str = "s", latest: float | None = None) -> float:
+    """Return a time from text or a JSON value: a finite number, 0 or more, in the unit given.
+
+    Parameters
+    ----------
+    latest
+        Largest number; by default `LARGEST_SECONDS` in that unit.
+    """
     number = _real(value)
     if number is None or not math.isfinite(number) or number < 0:
-        raise RowFault(f"{name} is {shown(value)}; expected a time in {unit}, 0 or more")
-    if number > LARGEST_SECONDS * (1000 if unit == "milliseconds" else 1):
-        raise RowFault(f"{name} is {shown(value)}; expected {unit}, and this many lie beyond any calendar")
+        raise RowFault(f"{name} is {shown(value)}; expected a time in {UNITS[unit][-1]}, 0 or more")
+    if number > (LARGEST_SECONDS / SECONDS[unit] if latest is None else latest):
+        raise RowFault(f"{name} is {shown(value)}; expected {UNITS[unit][-1]}, and this many lie beyond any calendar")
     return number
 
 

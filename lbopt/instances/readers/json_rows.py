@@ -1,0 +1,121 @@
+"""Rows of JSON: one object per line, or a list of objects, alone or under "data" in a document.
+
+A field of times may be missing from a row (`turns`), and rows may name the blocks of their prompts (`prefixes`).
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from lbopt.exceptions import InputError
+from lbopt.files import listed, shown, without_blank_end
+from lbopt.instances.readers.formats import Contents, Format
+from lbopt.instances.readers.prefixes import Blocks
+from lbopt.instances.readers.records import LINE, Record, Rows, lengths
+from lbopt.instances.readers.turns import Arrivals
+from lbopt.instances.readers.values import RowFault, field_of, parse
+
+LONGEST_LINE = 2**22
+
+#: The first line of an agentic trace of Dynamo says this, and the size of blocks.
+_AGENTIC = "dynamo.agentic_mooncake"
+
+
+def json_rows(contents: Contents, format: Format, source: str, *, skip_malformed: bool) -> Rows:
+    """Return the rows of a file, with times as they stand there; name the first that cannot be used (or skip them).
+
+    Parameters
+    ----------
+    contents, format, source, skip_malformed
+        As in `read_rows`.
+    """
+    prompt, output = array("q"), array("q")
+    names, malformed, size = format.columns, 0, format.block_tokens
+    arrivals = None if names.arrival is None else Arrivals(names.arrival, format.unit or "s", format.latest)
+    blocks = Blocks(format.hashes)
+    where, records = _records(contents, source)
+    for place, record in records:
+        if isinstance(record, dict) and record.get("schema") == _AGENTIC and not prompt:
+            size = record.get("block_size") or size
+            continue
+        try:
+            try:
+                request, answer = lengths(names, record[names.prompt], record[names.output])
+            except (KeyError, TypeError):  # a fault instead of a row, no object, or one without a field
+                request, answer = lengths(names, field_of(record, names.prompt), field_of(record, names.output))
+            if arrivals is not None:
+                arrivals.add(place, record)
+        except RowFault as fault:
+            if not skip_malformed:
+                raise InputError(f"{source}, {where.format(place)}: {fault}") from None
+            malformed += 1
+            continue
+        prompt.append(request)
+        output.append(answer)
+        if blocks.field is not None:
+            blocks.add(record)
+    prompts, outputs = np.array(prompt, dtype=np.int64), np.array(output, dtype=np.int64)
+    prefixes = blocks.prefixes(prompts, size, source)
+    if arrivals is None:
+        return Rows(prompt=prompts, output=outputs, arrival=None, malformed=malformed, prefixes=prefixes)
+    times, left_out = arrivals.settled(where, source, skip_malformed=skip_malformed)
+    kept = np.ones(prompts.size, dtype=np.bool_)
+    kept[left_out] = False
+    return Rows(
+        prompt=prompts[kept],
+        output=outputs[kept],
+        arrival=None if times is None else times[kept],
+        malformed=malformed + left_out.size,
+        prefixes=None if prefixes is None else prefixes.of_requests(kept),
+        later=arrivals.later,
+    )
+
+
+def _records(contents: Contents, source: str) -> tuple[str, Iterator[Record]]:
+    """Return how the places of records are called, and the records of a file."""
+    start = contents.head.lstrip()
+    try:
+        first = {} if start.startswith(b"[") else parse(start.split(b"\n", 1)[0])
+    except RowFault:  # a document over several lines, or a first line that is cut off
+        first = {} if start.startswith(b'{"data"') or not start.startswith(b'{"') else {"": ""}
+    if isinstance(first, dict) and first and "data" not in first:
+        return LINE, _json_lines(contents.blocks)
+    return "data[{}]", _listed(contents.blocks, source)
+
+
+def _json_lines(text: Iterable[bytes]) -> Iterator[Record]:
+    """Yield the value of each line; blank ones at the end are none."""
+    number = 0
+    for block in without_blank_end(text):
+        for line in block.removesuffix(b"\n").split(b"\n"):
+            number += 1
+            try:
+                yield number, _value(line)
+            except RowFault as fault:
+                yield number, fault
+
+
+def _value(line: bytes) -> Any:
+    if not line.strip():
+        raise RowFault("an empty line between rows; expected a JSON object")
+    if len(line) > LONGEST_LINE:
+        raise RowFault(f"{len(line):,} bytes; expected a JSON object of at most {LONGEST_LINE:,}")
+    return parse(line)
+
+
+def _listed(text: Iterable[bytes], source: str) -> Iterator[Record]:
+    """Yield the objects of a list, alone or under "data" in a document, counted from 0."""
+    try:
+        document = parse(b"".join(text))
+    except RowFault as fault:
+        several = "; write each object on a line of its own (jq -c . FILE)" if "Extra data" in str(fault) else ""
+        raise InputError(f"{source}: {fault}{several}") from None
+    records = document.get("data") if isinstance(document, dict) else document
+    if not isinstance(records, list):
+        found = f"the fields {listed(document)}" if isinstance(document, dict) else shown(document)
+        raise InputError(f'{source} holds {found}; expected {{"data": [{{"input_length", "output_length"}}, ...]}}')
+    yield from enumerate(records)
