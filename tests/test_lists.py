@@ -49,7 +49,10 @@ def imports_of(module: str) -> frozenset[str]:
 
 def imported(path):
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    own = lists.ROOT / "lbopt"
+    inside = path.is_relative_to(own)
+    tree = house.trees(lists.ROOT)[path.relative_to(own).as_posix()] if inside else ast.parse(path.read_bytes())
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -88,6 +88,7 @@ def test_rules_are_ranked_as_the_engine_ranks_them(name):
     assert pairs >= 3
 
 
+@pytest.mark.some(1)
 @pytest.mark.jit
 @pytest.mark.parametrize(("name", "rule"), [("eight-half", "round-robin"), ("sixteen-busy", "random")])
 def test_the_engine_does_with_fewer_workers_what_the_audit_promises(name, rule):

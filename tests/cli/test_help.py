@@ -195,6 +195,7 @@ def test_completion_is_offered(type_in):
     assert "--install-completion" in type_in("--help")[1]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("words", "expected"),
     [("lbopt sh", "show"), ("lbopt gap --ho", "--horizon"), ("lbopt gap --set kv", "kv_capacity=")],

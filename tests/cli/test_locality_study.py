@@ -91,6 +91,7 @@ def test_a_store_is_gone_on_with(locality, here, worlds):
     assert "language" not in shown
 
 
+@pytest.mark.more
 @pytest.mark.jit
 def test_ctrl_c_keeps_the_worlds_that_have_ended(locality, here, worlds):
     """Tables and folder of the first world, exit code 130, and the same command goes on."""

@@ -17,6 +17,7 @@ def as_written_then(folder):
     return account
 
 
+@pytest.mark.some(but=("command1",))
 @pytest.mark.jit
 @pytest.mark.parametrize(
     "command",

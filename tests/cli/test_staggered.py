@@ -76,6 +76,7 @@ def parts(monkeypatch):
     return seen, watched
 
 
+@pytest.mark.more
 @pytest.mark.jit
 def test_a_store_is_gone_on_with(staggered, here, parts):
     """The second seed is added to the first, which is kept and not run again."""
@@ -90,6 +91,7 @@ def test_a_store_is_gone_on_with(staggered, here, parts):
     assert "over 2 seeds" in shown
 
 
+@pytest.mark.more
 @pytest.mark.jit
 def test_ctrl_c_keeps_the_parts_that_have_ended(staggered, here, parts):
     """Tables and folder of what there is, exit code 130, and the same command goes on."""

@@ -123,6 +123,7 @@ def test_open_states_are_counted_and_enter_no_average(type_in, here, monkeypatch
     assert (here / "out" / "misprediction.png").stat().st_size > 0
 
 
+@pytest.mark.more
 @pytest.mark.jit
 def test_in_a_process_of_its_own(here):
     done = lbopt("study", "misprediction", *SMALL, "--seeds", 1, "--out", "out", cwd=here)

@@ -43,6 +43,7 @@ def test_the_help_of_every_verb_has_an_example(type_in, verb):
     assert example_of(verb).startswith("lbopt ")
 
 
+@pytest.mark.some(but=("verify",))
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_example_of_every_verb_works_when_pasted(here, verb):
     """The example runs in a shell in the root of a checkout, with smaller numbers where the verb repeats a study."""
@@ -310,6 +311,7 @@ def test_a_narrow_dumb_terminal(here):
     assert "…" not in done.stdout.replace(" … ", "")
 
 
+@pytest.mark.more
 def test_a_closed_pipe_does_not_cost_the_report(here):
     """`lbopt gap ... | head -1` loses the end of the tables, not the results of the study."""
     line = " ".join(map(str, (f'"{sys.executable}" -m lbopt', *GAP, "-o out | head -n 1")))

@@ -44,7 +44,6 @@ def test_a_run_leaves_what_it_left(name, tmp_path):
     assert changed == [], "documents"
 
 
-@pytest.mark.some(but=("own-1",))
 @pytest.mark.parametrize("name", sorted({case[0] for case in answers.cases()}))
 def test_answers_to_step_problems(name):
     """Every solver gives the kept placement, value, bound and origin; lbopt's own search the same certificate too."""

@@ -113,6 +113,7 @@ def test_what_is_shipped_is_what_a_fit_gives():
     assert np.sqrt(np.diag(shipped.covariance)) == pytest.approx(sizes, rel=0.05)
 
 
+@pytest.mark.more
 def test_sources_left_out_are_forecast():
     """The goals of the calibration: median error by source, coverage of 90 % intervals, and how wide they are."""
     found = leave_sources_out(STEPS, shipped_posterior().scatter)

@@ -106,6 +106,7 @@ def test_a_placement_that_is_known_is_improved_on():
     assert optimum(table, 1e-9, known=best.worker).upper == best.upper
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("solver", ["search", "cp-sat"])
 def test_ctrl_c_ends_a_search_that_runs(solver):
     """The limit is an hour: without a hearing the test would not end. What is known by then holds."""
@@ -176,6 +177,7 @@ def test_the_study_gives_it_the_time_that_is_left(words, least, most, monkeypatc
     assert given and all(least <= one <= most for one in given)
 
 
+@pytest.mark.more
 def test_the_table_says_how_sure_the_optimum_is():
     outcome = lbopt.in_hindsight(**SMALL, time_limit=600.0)
     assert all(one.is_proved for one in outcome.rules)

@@ -25,6 +25,7 @@ def test_seeds_share_their_world():
     assert alike > 0.9
 
 
+@pytest.mark.more
 def test_requests_come_at_random_60_a_second():
     gaps = np.diff(open_trace("moe-task", count=3000, seed=0).arrival)
     assert abs(60 * gaps.mean() - 1) < 0.06

@@ -205,6 +205,7 @@ def outcome(path, **options):
     return trace.digest, trace.left_out
 
 
+@pytest.mark.more
 def test_where_a_file_is_cut_into_blocks_does_not_show(tmp_path, monkeypatch):
     """Neither in what is read nor in what is refused, and why."""
     path = tmp_path / "t.csv"
@@ -226,6 +227,7 @@ def test_faults_of_the_whole_file_go_first(tmp_path, monkeypatch):
     refused(tmp_path, b"a,b,c\n1,2,3\n\0", "line 3: a NUL byte")
 
 
+@pytest.mark.more
 def test_a_large_file_takes_little_more_than_its_trace(tmp_path, monkeypatch):
     """Also where a fault makes the slow reader read it."""
     columns = Columns("prompt", "output", "arrival")

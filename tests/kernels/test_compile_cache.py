@@ -79,6 +79,7 @@ def test_an_edited_callee_is_compiled_anew(copy, variable):
     assert ask(copy, variable) == [first_hash, first_folder, 0, 1]  # and back, without compiling
 
 
+@pytest.mark.more
 @pytest.mark.jit
 def test_copies_of_the_same_sources_share_one_cache(copy, tmp_path):
     """The path of a copy and the age of its files do not matter."""

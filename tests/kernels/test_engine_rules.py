@@ -51,6 +51,7 @@ def test_rules_by_score_bind_as_their_twins(spec, name, cases):
         assert bound(spec, workers, uniform, start, capacity, front_ends) == expected, workers
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(("spec", "name"), [row for row in ENGINE if row[0] not in ("dynamo", "vllm-ascend")])
 def test_frozen_states_are_decided_as_by_the_twins(spec, name):
     """In the pooled form: by the same signal, in order, among workers with a free slot; nothing is queued."""

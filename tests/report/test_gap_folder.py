@@ -329,6 +329,7 @@ def test_pictures_of_a_single_worker_are_drawn_without_a_complaint(tmp_path, rec
 # ---------------------------------------------------------------- whole or not at all
 
 
+@pytest.mark.more
 def test_a_failure_in_the_middle_keeps_the_old_folder(tmp_path, monkeypatch):
     """Where the page cannot be written, the earlier report stands untouched and nothing half-written lies about."""
     place = tmp_path / "out"

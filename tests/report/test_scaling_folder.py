@@ -79,6 +79,7 @@ def colours(path: Path) -> int:
     return len(np.unique((pixels[..., :3] * 15).astype(int).reshape(-1, 3), axis=0))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("zero", [REPLETE])
 def test_folder(tmp_path: Path, zero: str) -> None:
     found = outcome("fcfs", "bf-io:tie=oldest", REPLETE, zero=zero)

@@ -65,6 +65,7 @@ SUBJECTS = {
 }
 
 
+@pytest.mark.more
 def test_all_tables_of_a_whole_study() -> None:
     tables = staggered_tables(made_up())
     titles = [table.title for table in tables]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import house
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "lbopt"
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -20,10 +22,9 @@ def name_of(path):
     return path.relative_to(PACKAGE).as_posix()
 
 
-@cache
 def tree_of(path):
     """A file, parsed once; nobody changes it."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return house.trees(ROOT)[name_of(path)]
 
 
 @cache

@@ -241,6 +241,7 @@ print(sha.hexdigest(), result.errors)
 """
 
 
+@pytest.mark.more
 def test_a_run_does_not_depend_on_its_process():
     """Faults included, two processes with other hashes of texts record the same bytes at the same times."""
     root = str(Path(__file__).resolve().parents[2])
@@ -254,6 +255,7 @@ def test_a_run_does_not_depend_on_its_process():
     assert "reset" in found[0] and "connect" in found[0]
 
 
+@pytest.mark.more
 def test_an_hour_of_eight_workers_takes_seconds():
     begin = time.perf_counter()
     run, state = virtual_run(requests=300, rate=300 / 3600, workers=8, slots=72, fleet={"chunk_tokens": 16})

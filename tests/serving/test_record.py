@@ -237,6 +237,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("row", [DECISION, OUTCOME], ids=["decision", "outcome"])
 def test_a_hostile_value_in_any_place_is_left_out_or_harmless(row, tmp_path):
     """Huge numbers, ids of mixed kinds, values inside values: one counted reason, and files that lbopt reads."""

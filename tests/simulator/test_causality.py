@@ -48,6 +48,7 @@ def test_two_futures_of_one_present_are_decided_alike(spec, traces):
             assert (runs[0][column][early] == runs[1][column][early]).all()
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     "spec",
     [

@@ -40,6 +40,7 @@ FIRST = [pytest.param(k * CHUNK, marks=[pytest.mark.slow] if k > 1 else []) for 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
 
+@pytest.mark.some(8)
 @pytest.mark.jit
 @pytest.mark.parametrize("rule", [*RULES, "br-h:horizon=4", "bf-io:time_limit=none,effort=20000"])
 @pytest.mark.parametrize("arrivals", [ClosedLoop(), TraceTimes(0.9)])

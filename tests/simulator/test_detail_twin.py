@@ -125,6 +125,7 @@ def assert_equal(run: Run, case: naive.Case, fleet: RandomFleet) -> None:
     assert tally.reused_tokens == case.reused, said
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("first", FIRST)
 def test_runs_are_those_of_the_twin(first: int) -> None:
     for seed in range(first, first + CHUNK):

@@ -32,6 +32,7 @@ def test_stretching_keeps_the_bursts():
     assert trace.arrival[-1] != times[-1]  # and the trace is as it was
 
 
+@pytest.mark.some(1)
 @pytest.mark.jit
 @pytest.mark.parametrize("load", [0.5, 0.95])
 def test_occupancy_of_a_memoryless_trace(load):
@@ -73,7 +74,9 @@ def test_beyond_saturation_the_pool_grows():
 def test_a_trace_without_times_needs_a_closed_loop():
     trace = Trace(prompt=[5], output=[3], name="timeless")
     for arrivals in (TraceTimes(), TraceTimes(0.5)):
-        with pytest.raises(InputError, match=r"trace 'timeless' has no arrival times that hold for every fleet; use a closed loop"):
+        with pytest.raises(
+            InputError, match=r"trace 'timeless' has no arrival times that hold for every fleet; use a closed loop"
+        ):
             Case(trace, SimulationSetting(Fleet(1, 1), arrivals)).run("fcfs")
     assert Case(trace, SimulationSetting(Fleet(1, 1), ClosedLoop())).run("fcfs").num_steps == 3
 

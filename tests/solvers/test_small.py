@@ -66,6 +66,7 @@ def compare(seeds: range) -> int:
     return count
 
 
+@pytest.mark.some(1)
 @pytest.mark.jit
 @pytest.mark.parametrize("block", range(4))
 def test_exhaustion_and_the_compiled_search_agree(block):

@@ -158,6 +158,7 @@ def test_the_time_limit_holds():
         verify(problem, result)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", ["highs", "cp-sat"])
 def test_ctrl_c_returns_the_incumbent(name):
     """A signal during the native solve ends it; the best assignment so far comes back."""

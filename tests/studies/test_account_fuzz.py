@@ -111,6 +111,7 @@ def told(error):
     assert 0 < len(str(error)) <= 500
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
 def test_damaged_accounts(path, tmp_path):
     assert attack(tmp_path, path, 60, seed=30) < 60

@@ -27,6 +27,7 @@ def own_run(config, behaviour):
     return simulate(requests, make_policy(behaviour), config.scenario.setting, seed=config.seed)
 
 
+@pytest.mark.some(but=("bf-io:solver=cp-sat",))
 @pytest.mark.parametrize(
     "behaviour",
     ["random", "random:admission=pooled", "power-of-two", "jsq", "round-robin", ROUTER, "bf-io", "bf-io:solver=cp-sat"],

@@ -85,6 +85,7 @@ def ran(forecast):
 # ---------------------------------------------------------------- a finished study
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("none", ["noise 0", "bias 1", "shuffled 0"])
 def test_no_error_is_the_exact_oracle_number_for_number(none):
     assert decided(none) == decided("exact")
@@ -246,6 +247,7 @@ def test_a_file_keeps_its_first_fifth_for_learning(tmp_path):
 # ---------------------------------------------------------------- interruption
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("place", "states", "runs"), [("solve_state", 2, 0), ("long_run", 6, 2)])
 def test_ctrl_c_keeps_what_is_done(tmp_path, monkeypatch, place, states, runs):
     real, calls = getattr(study, place), []
@@ -360,6 +362,7 @@ def test_tables_say_what_was_found():
     assert itself.count(" of 26 forecasts") == myopic.count(" of 26 forecasts") == 1
 
 
+@pytest.mark.more
 def test_equal_outcomes_give_equal_pictures(tmp_path):
     for name in ("a", "b"):
         write_study_folder("misprediction", outcome(), tmp_path / name, "lbopt study misprediction")

@@ -90,6 +90,7 @@ def test_intervals_cover_a_known_slope() -> None:
     assert 0.93 <= workers <= 0.97
 
 
+@pytest.mark.more
 def test_intervals_cover_on_the_smallest_grid() -> None:
     """Two cells are the worst case: 20 batches each, and nothing to average over."""
     slots, _ = covered([(4, 16), (4, 256)], 2000, 0.1, 2)

@@ -80,6 +80,7 @@ def test_a_tenth_less_or_more_is_caught_at_the_quick_level(times: float, monkeyp
     assert verdict_of(CLAIM, CLAIM.quick, 3) is expected
 
 
+@pytest.mark.some(4)
 @pytest.mark.jit
 @pytest.mark.parametrize(
     ("regime", "outside"),

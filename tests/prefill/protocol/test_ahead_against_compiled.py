@@ -17,6 +17,7 @@ def check(seed):
     assert np.abs(world.log.dispatched - run.requests["dispatched"]).max() < 1e-8, "a timer takes a nanosecond"
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("part", range(4))
 def test_prompt_by_prompt(part):
     for seed in range(4 * part, 4 * (part + 1)):

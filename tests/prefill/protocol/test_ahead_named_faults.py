@@ -192,6 +192,7 @@ def test_histories_with_units():
         run_and_check(seed, "ahead")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("batch_tokens", [None, 100])
 def test_all_interleavings_to_a_depth(batch_tokens):
     count, explorer = explore(5, 1, dispatch="ahead", batch_tokens=batch_tokens)

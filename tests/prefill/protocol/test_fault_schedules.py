@@ -11,6 +11,7 @@ from lbopt.prefill.protocol import PLACES, SchedulerState
 from lbopt.prefill.protocol.state import Counts
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("part", range(4))
 def test_120_schedules(part):
     for seed in range(30 * part, 30 * (part + 1)):

@@ -52,6 +52,7 @@ def accepted(problem, nested) -> bool:
         return False
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("seeds", quick_and_long(100, 450))
 def test_true_bounds_are_accepted_and_false_ones_refused(mode, seeds):
     """Every true bound has a certificate, the optimum included; honest attempts at more are all refused."""
@@ -179,6 +180,7 @@ def large_problem(rng):
     return StepProblem.now(loads, small.slots, sizes, small.must_admit)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("share", quick_and_long(1, 4))
 def test_large_numbers(mode, share):
     trees = 0

@@ -37,6 +37,7 @@ SPARSE = StepProblem.now([0, 0], [5, 5], 10_000 + ZERO.integers(0, 300, 26)).und
 )
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", ["open_029d62ca", "open_3db7d41f", "open_5da50a82"])
 @pytest.mark.parametrize("solver", ["exact", "search"])
 def test_what_the_search_leaves_open_is_exhausted(name, solver):

@@ -71,6 +71,7 @@ def test_it_agrees_with_enumeration_on_ten_thousand(kind):
     assert seen["certificate"] > 2_500
 
 
+@pytest.mark.more
 def test_larger_problems_have_the_ranks_that_exhaustion_finds():
     """Workers of up to three slots, several conditions at once."""
     seen: Counter = Counter()
@@ -87,6 +88,7 @@ def test_larger_problems_have_the_ranks_that_exhaustion_finds():
     assert seen["certificate"] > 20
 
 
+@pytest.mark.more
 @pytest.mark.skipif(not is_available("cp-sat"), reason="cp-sat is not installed")
 @pytest.mark.parametrize(
     ("workers", "requests", "numbers"),

@@ -147,6 +147,7 @@ def test_seven_numbers_a_worker_reach_the_mean():
     assert result.objective == -int(sizes.sum()) % 1417
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("numbers", "workers", "top"),
     [(1_000, 100, 10**4), (1_000, 100, 10**6), (1_000, 10, 10**9), (10_000, 1_000, 10**6), (700, 189, 10**4)],
