@@ -24,7 +24,7 @@ UNITS = {
     "ns": ("ns", "nsec", "nsecs", "nano", "nanos", "nanosecond", "nanoseconds"),
 }
 UNIT_OF = {word: unit for unit, words in UNITS.items() for word in words}
-_CLOCK_WORDS = {"time", "timestamp", "ts", "at", "unix", "epoch", "utc", "datetime", "date"}
+_CLOCK_WORDS = {"time", "times", "timestamp", "timestamps", "ts", "at", "unix", "epoch", "utc", "datetime", "date"}
 
 # Of each quantity the aliases by how well they fit: names of an earlier group are taken before those of a later one.
 _ALIASES: dict[str, tuple[str, ...]] = {
@@ -45,7 +45,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     ),
     "first_token": (
         "first token, first token received, prefill finished, prefill finish, prefill end, prefill done, first chunk, "
-        "event first token, event first chunk, event gen ai first token",
+        "event first token, event first chunk, event gen ai first token, completion start, first token iteration",
     ),
     "finish": (
         "finish, finished, end, ended, completed, complete, done, decode finished, decode end, request finished, "
@@ -56,14 +56,14 @@ _ALIASES: dict[str, tuple[str, ...]] = {
         "prompt tokens, input tokens, num prompt tokens, num input tokens, n prompt tokens, prompt token count, "
         "input token count, prompt len, prompt length, input len, input length, request tokens, context tokens, "
         "prefill tokens, num prefill tokens, tokens in, isl, prompt size, context length, prompt token, "
-        "nr prompt tokens",
+        "nr prompt tokens, input sequence length",
         "prompt, input, prefill",
     ),
     "output": (
         "output tokens, completion tokens, generated tokens, generation tokens, response tokens, num output tokens, "
         "num generated tokens, num generation tokens, num completion tokens, decode tokens, num decode tokens, "
         "output len, output length, response length, tokens out, osl, output token count, completion token count, "
-        "generated length, output size, output token, nr output tokens",
+        "generated length, output size, output token, nr output tokens, output sequence length",
         "output, generated",
     ),
     "worker": (
@@ -72,7 +72,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
         "instance, instance id, service instance id, pod, pod name, k8s pod name, server, server id, backend, "
         "backend id, upstream, upstream host, upstream addr, node, node id, node name, k8s node name, host, hostname, "
         "host name, gpu, gpu id, device, device id",
-        "endpoint, server address, address, url, target, destination, rank, service name",
+        "endpoint, server address, address, url, api base, target, destination, rank, service name",
     ),
     "cached": (
         "cached tokens, cached prompt tokens, num cached tokens, cache hit tokens, prefix hit tokens, "
@@ -82,9 +82,11 @@ _ALIASES: dict[str, tuple[str, ...]] = {
         "status, state, finish reason, finish reason type, finish reasons, finished reason, outcome, result, ending, "
         "stop reason, status code, http status, http status code, response code, span status",
     ),
+    "error": ("error, error type, error message, error code, exception, failure reason",),
     "model": ("model, model name, response model, request model, served model name",),
     "ttft": (
-        "ttft, to first token, time to first token, time to first chunk, first token latency, latency first token",
+        "ttft, to first token, time to first token, time to first chunk, first token latency, latency first token, "
+        "first token duration, llm first token duration",
     ),
     "queue": (
         "queue, queue duration, time in queue, queueing, queuing, queue latency, wait, waiting, wait duration, "
@@ -98,8 +100,8 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "tpot": ("tpot, time per output token, time per token, inter token latency, itl, mean tpot, avg tpot, mean itl",),
 }
 
-#: Single words that end many dotted names; they count where the words before them are one of `_HOLDERS`.
-_GENERIC = {
+#: Single words that end many dotted names; they count where the words before them are those of a holder.
+_GENERIC_WORDS = {
     "id",
     "start",
     "end",
@@ -113,10 +115,44 @@ _GENERIC = {
     "address",
     "model",
 }
-_GENERIC |= {"duration", "latency", "host", "node", "rank", "server", "time", "code", "done", "url", "device", "input"}
-_GENERIC |= {"output", "prompt", "instance", "engine", "finish", "created", "timestamp", "statuscode", "elapsed"}
-_HOLDERS = {"metainfo", "out", "usage", "record", "data", "attributes", "timings", "metrics", "stats", "outmetainfo"}
-_HOLDERS |= {"requestmetrics", "request", "response", "genairequest", "genairesponse", "timing", "times"}
+_GENERIC_WORDS |= {
+    "duration",
+    "latency",
+    "host",
+    "node",
+    "rank",
+    "server",
+    "time",
+    "code",
+    "done",
+    "url",
+    "device",
+    "input",
+}
+_GENERIC_WORDS |= {"output", "prompt", "instance", "engine", "finish", "created", "timestamp", "statuscode", "elapsed"}
+_HOLDER_WORDS = {
+    "metainfo",
+    "out",
+    "usage",
+    "record",
+    "data",
+    "attributes",
+    "timings",
+    "metrics",
+    "stats",
+    "outmetainfo",
+}
+_HOLDER_WORDS |= {
+    "requestmetrics",
+    "request",
+    "response",
+    "genairequest",
+    "genairesponse",
+    "timing",
+    "times",
+    "usagedetails",
+}
+_HOLDER_WORDS |= {"inputmetrics", "outputmetrics", "timings"}
 
 #: Words before an alias that make it another quantity: `usage.reasoning.output_tokens` are not the output.
 _OTHERWISE = {"reasoning", "creation", "cache", "max", "min", "expected", "predicted", "estimated", "accepted"}
@@ -157,8 +193,12 @@ def unit_in(name: str) -> str | None:
 
 
 def canonical(name: str) -> str:
-    """Return a name without what does not tell quantities apart."""
-    return "".join(words_and_unit(name)[0])
+    """Return a name without what does not tell quantities apart: separators, unit, clock, and the plural of its end."""
+    words, _ = words_and_unit(name)
+    last = words.pop() if words else ""
+    plural = len(last) > 3 and last.endswith("s") and not last.endswith("ss")
+    singular = last.removesuffix("ies") + "y" if plural and last.endswith("ies") else last[: len(last) - plural]
+    return "".join([*words, singular])
 
 
 def _table() -> dict[str, tuple[str, int]]:
@@ -171,12 +211,13 @@ def _table() -> dict[str, tuple[str, int]]:
 
 
 _BY_ALIAS = _table()
+_GENERIC, _HOLDERS = ({canonical(word) for word in words} for words in (_GENERIC_WORDS, _HOLDER_WORDS))
 QUANTITIES = tuple(_ALIASES)
 
 
 def quantity_of(name: str) -> tuple[str, int] | None:
     """Return the quantity that a column is called like, and how well (0 is best); None for any other name."""
-    parts = re.split(r"[./]", name)
+    parts = re.split(r"[./]", name.removesuffix(".value"))
     for begin in range(len(parts)):
         alias = canonical(".".join(parts[begin:]))
         if alias in _BY_ALIAS:

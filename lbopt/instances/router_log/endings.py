@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
+from lbopt.instances.router_log.cells import Table
 from lbopt.instances.router_log.guess import NOTHING, Choice, coded
-from lbopt.instances.router_log.table import Table
 from lbopt.instances.router_log.times import Times
 
 #: How an attempt ended. Attempts that were finished alone say how long a token takes; the others still held memory.
@@ -146,21 +146,33 @@ _WORDS = {
     "done eos eostoken endoftext endturn maxtokens stopsequence stopstring toolcalls toolcall tooluse functioncall "
     "contentfilter finishedstopped finishedlengthcapped statuscodeok true served matched unset statuscodeunset",
     CANCELLED: "abort aborted cancel canceled cancelled clientdisconnect clientdisconnected disconnect disconnected "
-    "clientclosedrequest finishedaborted interrupted killed",
+    "clientclosedrequest finishedaborted interrupted killed incomplete",
     TIMED_OUT: "timeout timedout deadlineexceeded gatewaytimeout requesttimeout expired",
     PREEMPTED: "preempt preempted preemption evict evicted recompute recomputed swapped retracted",
     RETRIED: "retry retried resubmitted redispatched rerouted",
-    "error": "error failed fail failure exception internalerror internalservererror statuscodeerror rejected dropped "
-    "unavailable serviceunavailable badgateway oom crashed false finishederror finishedignored ignored",
+    "error": "error errored failed fail failure exception internalerror internalservererror statuscodeerror rejected "
+    "dropped unavailable serviceunavailable badgateway oom crashed false finishederror finishedignored ignored",
     "": "running inprogress active decoding pending streaming started",
 }
+#: Cells of a column of errors that say that there was none.
+_NO_ERROR = NOTHING | {"false", "0", "no", "ok", "{}", "[]"}
+
 _ENDING_OF = {word: ending for ending, words in _WORDS.items() for word in words.split()}
 
 
-def read_endings(table: Table, choice: Choice | None) -> tuple[NDArray[np.object_], list[str]]:
+def read_endings(
+    table: Table, choice: Choice | None, failed: Choice | None = None
+) -> tuple[NDArray[np.object_], list[str]]:
     """Return the ending that the status columns say of each row, and notes.
 
     An ending is "" where no word is or the word says that the request still ran, and `UNKNOWN` for few unknown words.
+
+    Parameters
+    ----------
+    choice
+        The columns of status.
+    failed
+        The column of errors: what stands in it says that the attempt failed.
     """
     said = np.full(len(table), "", dtype=object)
     notes: list[str] = []
@@ -181,6 +193,11 @@ def read_endings(table: Table, choice: Choice | None) -> tuple[NDArray[np.object
         found[found == "error"] = CANCELLED
         better = (said == "") | ((said == FINISHED) & (found != ""))
         said[better] = found[better]
+    if failed is not None:
+        cells = table.columns[failed.name]
+        broken = np.array([text.strip().lower() not in _NO_ERROR for text in cells])
+        said[broken & ((said == "") | (said == FINISHED))] = CANCELLED
+        errors |= broken
     if count := int(np.count_nonzero(errors)):
         notes.append(f"{count:,} attempts failed with an error; they count as cancelled")
     return said, notes

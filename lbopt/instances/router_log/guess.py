@@ -1,6 +1,4 @@
-"""Which column of a log holds which quantity: exports by their signature, cells as numbers, names and content.
-
-Exports of engines, as a table: the signature by which each is known, and what to switch on where it lacks something.
+"""Which column of a log holds which quantity: as its export says (`known`), by names and content; cells as numbers.
 
 A format whose columns have names of their own, or need another way in, is one entry more.
 
@@ -15,81 +13,18 @@ Which column holds which quantity: named by an option, or recognised by its name
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.columns import QUANTITIES, canonical, quantity_of
+from lbopt.columns import QUANTITIES, UNIT_OF, canonical, quantity_of, unit_in
 from lbopt.exceptions import InputError
 from lbopt.files import listed
-from lbopt.instances.router_log.table import Table
+from lbopt.instances.router_log.cells import Table
+from lbopt.instances.router_log.known import NO_WORKER, Export, column_in, export_of
 from lbopt.spec import did_you_mean
-
-_ENGINE_INSTANCE = "; give each engine its name, OTEL_RESOURCE_ATTRIBUTES=service.instance.id=NAME, or add an attribute"
-
-
-@dataclass(frozen=True, slots=True)
-class Export:
-    """One format of logs.
-
-    Parameters
-    ----------
-    name
-        What it is called.
-    signature
-        Parts of the names of its columns, all of which are there.
-    spans
-        Whether it is of spans; otherwise of rows.
-    hints
-        By quantity, what to add to the error where no column holds it.
-    """
-
-    name: str
-    signature: tuple[str, ...] = ()
-    spans: bool = False
-    hints: Mapping[str, str] = field(default_factory=dict)
-
-
-EXPORTS = (
-    Export(
-        "vLLM",
-        ("gen_ai.latency.time_in_queue",),
-        spans=True,
-        hints={
-            "worker": f"{_ENGINE_INSTANCE} dp_rank",
-            "start": "; the attribute gen_ai.latency.time_to_first_token says it",
-        },
-    ),
-    Export(
-        "spans",
-        spans=True,
-        hints={
-            "worker": f"{_ENGINE_INSTANCE} worker; the span of a client says it in server.address",
-            "start": "; the attribute gen_ai.response.time_to_first_chunk says it for answers that stream",
-        },
-    ),
-    Export(
-        "SGLang",
-        ("e2e_latency", "completion_tokens"),
-        hints={
-            "worker": "; newer servers write dp_rank into meta_info, else add a field worker as you collect the files",
-            "start": "; start the server with --enable-metrics, which adds prefill_finished_time to meta_info",
-            "arrival": "; start the server with --enable-metrics, which adds request_received_ts to meta_info",
-        },
-    ),
-    Export("table"),
-)
-
-
-def export_of(table: Table) -> Export:
-    """Return the first format of the table whose signature a log has."""
-    names = " ".join(table.columns)
-    return next(
-        one for one in EXPORTS if one.spans == (table.kind == "spans") and all(part in names for part in one.signature)
-    )
-
 
 #: A date-time as it begins.
 IS_DATE = re.compile(r"\s*\d{4}-\d\d-\d\d([T ]\d\d.*)?\s*", re.DOTALL)
@@ -200,7 +135,8 @@ def coded(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
 
 _SAMPLE = 200
 _COUNTS = ("prompt", "output", "cached")
-_TEXTS = ("id", "worker", "status", "model")
+_TEXTS = ("id", "worker", "status", "model", "error")
+_TIMES = ("arrival", "start", "first_token", "finish", "ttft", "queue", "e2e", "decode", "tpot")
 _SAID = {
     "arrival": "when a request arrived",
     "start": "when decoding started",
@@ -238,6 +174,7 @@ class Chooser:
 
     def __init__(self, table: Table, given: Mapping[str, str]) -> None:
         self.table = table
+        self.export: Export = export_of(table)
         self.given = {quantity: self._named(quantity, column) for quantity, column in given.items()}
         taken = {name for choice in self.given.values() if choice for name in choice.names}
         self._like: dict[str, list[tuple[int, str]]] = {quantity: [] for quantity in QUANTITIES}
@@ -249,10 +186,27 @@ class Chooser:
         """Return the column of a quantity, None where there is none; refuse two that fit equally well."""
         if quantity in self.given:
             return self.given[quantity]
+        if quantity in self.export.reads:
+            names = self.export.reads[quantity]
+            column = None if names is None else column_in(self.table, names, self._holds(quantity))
+            if column is not None or names is None or quantity in _TIMES:
+                return None if column is None else Choice((column,))
         for rank in sorted({rank for rank, _ in self._like[quantity]}):
             if choice := self.find_at(quantity, rank):
                 return choice
         return None
+
+    def _holds(self, quantity: str) -> Callable[[str], bool]:
+        """Return what tells of a column whether its content can be the quantity."""
+        return lambda name: self.fault(quantity, name) is None
+
+    def unit_of(self, choice: Choice, quantity: str) -> str | None:
+        """Return the unit that the export, the name of a column or a column beside it says; None where none does."""
+        if not choice.given and (unit := self.export.units.get(quantity)):
+            return unit
+        beside = self.table.columns.get(f"{choice.name.removesuffix('.value')}.unit", [])
+        said = {UNIT_OF.get(text.strip().lower()) for text in beside if text.strip()}
+        return said.pop() if len(said) == 1 else unit_in(choice.name)
 
     def find_at(self, quantity: str, rank: int) -> Choice | None:
         """Return the column of a quantity among those whose name fits with one rank."""
@@ -286,11 +240,14 @@ class Chooser:
 
     def missing(self, quantity: str, hint: str = "") -> InputError:
         """Return the error about a quantity that no column holds."""
+        if quantity == "worker" and self.export.by_client:
+            return InputError(f"{self.table.source} is a file of {self.export.name}: {NO_WORKER}")
         faults = [(name, self.fault(quantity, name)) for _, name in self._like[quantity]]
         why = f"column {faults[0][0]!r} {faults[0][1]}" if faults and faults[0][1] else "no column is called like it"
         return InputError(
             f"{self.table.source} does not say {_SAID.get(quantity, quantity)}: {why}; name it with --column "
-            f"{quantity}=NAME{_OTHER_WAYS.get(quantity, '')}; the columns are {listed_names(self.table)}{hint}"
+            f"{quantity}=NAME{_OTHER_WAYS.get(quantity, '')}; the columns are {listed_names(self.table)}"
+            f"{hint or self.export.hints.get(quantity, '')}"
         )
 
     def texts(self, choice: Choice) -> list[str]:
@@ -356,6 +313,15 @@ class Chooser:
 
 
 def listed_names(table: Table) -> str:
-    """Return the names of the columns for an error."""
-    names = list(table.columns)
-    return ", ".join(names) if sum(map(len, names)) < 400 and "".join(names).isprintable() else listed(names)
+    """Return the names of the columns for an error: those that are called like a quantity first, then the others."""
+    names = sorted(table.columns, key=lambda name: not _TELLING & set(re.split(r"[^a-z]+", name.lower())))
+    if sum(map(len, names)) < 400 and "".join(names).isprintable():
+        return ", ".join(table.columns)
+    telling = [name for name in names if _TELLING & set(re.split(r"[^a-z]+", name.lower())) and name.isprintable()]
+    short = listed(name for name in names if name not in telling[:16])
+    return ", ".join([*(name[:80] for name in telling[:16]), short])
+
+
+#: Words of names that are shown before others where not all can be.
+_TELLING = {"token", "tokens", "input", "output", "prompt", "completion", "length", "len", "lens", "sequence", "worker"}
+_TELLING |= {"start", "end", "first", "finish"}

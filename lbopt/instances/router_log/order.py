@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.instances.router_log.cells import Table
 from lbopt.instances.router_log.guess import Chooser
 from lbopt.instances.router_log.quantities import Clock, read_counts
-from lbopt.instances.router_log.table import Table
 from lbopt.instances.router_log.times import Plan, Times
 
 #: Seconds by which a time may lie before the one that it follows.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.columns import SECONDS, unit_in
+from lbopt.columns import SECONDS
 from lbopt.exceptions import InputError
 from lbopt.files import shown
 from lbopt.instances.readers.values import BAD, LARGEST_TOKENS, nanoseconds
@@ -121,8 +121,8 @@ class Clock:
         return self.raw * SECONDS[self.unit]
 
 
-def read_clock(chooser: Chooser, choice: Choice, *, absolute: bool) -> Clock:
-    """Return a column of times (`absolute`) or of durations."""
+def read_clock(chooser: Chooser, choice: Choice, quantity: str, *, absolute: bool) -> Clock:
+    """Return the column of a quantity, of times (`absolute`) or of durations."""
     table, texts = chooser.table, chooser.texts(choice)
     missing = missing_cells(texts)
     first = next((text for text, gone in zip(texts, missing, strict=True) if not gone), "")
@@ -133,7 +133,7 @@ def read_clock(chooser: Chooser, choice: Choice, *, absolute: bool) -> Clock:
         raw = np.where(missing | bad, np.nan, exact)
         clock = Clock(name=choice.name, raw=raw, exact=exact, unit="date-time", given=choice.given)
     else:
-        unit = unit_in(choice.name)
+        unit = chooser.unit_of(choice, quantity)
         numbers = read_numbers(texts, comma=comma_of_times(texts, unit))
         bad = numbers.bad | (np.abs(numbers.real) > _FARTHEST)
         expected = "a time" if absolute else "a duration"

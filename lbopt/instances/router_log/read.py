@@ -23,7 +23,7 @@ from lbopt.instances.router_log.endings import (
     read_endings,
     settle_attempts,
 )
-from lbopt.instances.router_log.guess import Choice, Chooser, export_of
+from lbopt.instances.router_log.guess import Choice, Chooser
 from lbopt.instances.router_log.order import loose_lengths, odd_paces, out_of_order, refuse_swapped_tokens, remarks
 from lbopt.instances.router_log.quantities import Clock, read_clock, read_counts, read_workers
 from lbopt.instances.router_log.table import read_table
@@ -45,10 +45,12 @@ def read_router_log(
     Parameters
     ----------
     path
-        CSV (comma, semicolon, tab or bar), plain or gzip, Parquet, JSON lines, a JSON array, or OpenTelemetry spans.
+        CSV (comma, semicolon, tab or bar), plain or gzip, Parquet, JSON lines, a JSON array, one JSON object with a
+        list of records or with arrays over requests, or OpenTelemetry spans.
     columns
         Column by quantity where names are not recognised: ``{"worker": "pod", "first_token": "t1"}``. Columns joined
-        by "+" make one worker together; "" or "-" says that there is none.
+        by "+" make one worker together; "" or "-" says that there is none. "rows" names the list of a JSON file that
+        holds the records, where it has several.
     unit
         "s", "ms", "us" or "ns", the unit of all numeric times, whatever names and magnitudes say.
     name
@@ -63,9 +65,9 @@ def read_router_log(
     if unit is not None and unit not in SECONDS:
         raise InputError(f"unit is {unit!r}; expected s, ms, us or ns")
     given = dict(columns or {})
-    table, left_out = read_table(path), dict[str, int]()
-    chooser = Chooser(table, given)
-    notes: list[str] = []
+    chooser, left_out = open_log(path, given), dict[str, int]()
+    table = chooser.table
+    notes = list(table.notes)
     ids = chooser.find("id")
     if ids is not None:
         fresh = first_of_each(table)
@@ -78,6 +80,25 @@ def read_router_log(
     rows = _Rows(chooser, ids, unit, notes)
     left_out = {**table.left_out, **left_out, **rows.left_out}
     return rows.log(name or Path(path).name, left_out)
+
+
+def open_log(path: str | os.PathLike[str], given: dict[str, str]) -> Chooser:
+    """Return the table of a file with its columns, without the rows that its export says are no requests.
+
+    Parameters
+    ----------
+    given
+        Columns by quantity; "rows" is taken out of them.
+    """
+    chooser = Chooser(read_table(path, given.pop("rows", None)), given)
+    if (only := chooser.export.only) is None or only[0] not in chooser.table.columns:
+        return chooser
+    meant = np.array([text.strip().upper() == only[1] for text in chooser.table.columns[only[0]]])
+    if meant.all():
+        return chooser
+    table = chooser.table.take(meant)
+    table.left_out[f"{only[0]} is not {only[1]}"] = int(meant.size - meant.sum())
+    return Chooser(table, given)
 
 
 class _Rows:
@@ -98,12 +119,12 @@ class _Rows:
     def __init__(self, chooser: Chooser, ids: Choice | None, unit: str | None, notes: list[str]) -> None:
         self.chooser, self.table, self.notes = chooser, chooser.table, notes
         self.left_out: dict[str, int] = {}
-        hints = export_of(self.table).hints
         prompt_at, output_at = chooser.need("prompt"), chooser.need("output")
-        worker_at = chooser.need("worker", hints.get("worker", ""))
-        self.plan = plan_times(chooser, hints)
-        self.status = chooser.find("status")
+        worker_at = chooser.need("worker")
+        self.plan = plan_times(chooser)
+        self.status, failed = chooser.find("status"), chooser.find("error")
         self.choices = {"id": ids, "prompt": prompt_at, "output": output_at, "worker": worker_at, "status": self.status}
+        self.choices["error"] = failed
 
         shift = int(self.plan.after_first_token)
         prompt, no_prompt = read_counts(chooser, prompt_at)
@@ -118,7 +139,7 @@ class _Rows:
 
         if silent := int(np.sum(no_output & ~np.isnan(times.finish))):
             notes.append(f"{silent:,} attempts have a finish and no output; they count as running")
-        said, more = read_endings(self.table, self.status)
+        said, more = read_endings(self.table, self.status, failed)
         notes += more
         unfinished = np.isnan(times.finish) | no_output
         if claimed := int(np.sum(np.isnan(times.finish) & (said == FINISHED) & ~np.isnan(times.start))):
@@ -214,9 +235,9 @@ class _Rows:
 
 def _clocks(chooser: Chooser, plan: Plan, unit: str | None) -> dict[str, Clock]:
     clocks = {
-        "arrival": read_clock(chooser, plan.arrival, absolute=True),
-        "begin": read_clock(chooser, plan.begin_column, absolute=plan.begin in ("start", "first_token")),
-        "end": read_clock(chooser, plan.end_column, absolute=plan.end == "finish"),
+        "arrival": read_clock(chooser, plan.arrival, "arrival", absolute=True),
+        "begin": read_clock(chooser, plan.begin_column, plan.begin, absolute=plan.begin in ("start", "first_token")),
+        "end": read_clock(chooser, plan.end_column, plan.end, absolute=plan.end == "finish"),
     }
     if unit is not None:
         for clock in clocks.values():

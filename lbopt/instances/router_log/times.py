@@ -7,7 +7,6 @@ numbers of the file tells their unit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,24 +52,24 @@ class Plan:
         return self.begin in ("first_token", "ttft")
 
 
-def plan_times(chooser: Chooser, hints: Mapping[str, str]) -> Plan:
-    """Choose the columns of the times; `hints` adds to the error about a quantity that is missing."""
+def plan_times(chooser: Chooser) -> Plan:
+    """Choose the columns of the times."""
     arrival = chooser.find("arrival")
     begin, column = _begin(chooser, arrival)
     if column is None:
-        raise chooser.missing("start", hints.get("start", ""))
+        raise chooser.missing("start")
     arrival_is_start = False
     if arrival is None:
         chooser.refuse_unreadable("arrival")
         # "start" beside a first token is when the request started, not when its decoding did.
         arrival = chooser.find("start") if begin != "start" else None
         if arrival is None and begin in ("ttft", "queue"):
-            raise chooser.missing("arrival", hints.get("arrival", ""))
+            raise chooser.missing("arrival")
         if arrival is None:
             arrival, arrival_is_start = column, True
     end, end_column = _end(chooser)
     if end_column is None:
-        raise chooser.missing("finish", hints.get("finish", ""))
+        raise chooser.missing("finish")
     return Plan(
         arrival=arrival,
         begin=begin,

@@ -1,0 +1,376 @@
+"""The exports that are known by their fields: what each of their columns is, in which unit, and what it is not.
+
+A name alone is not enough: `startTime` is the call in one export and the start of decoding in another, `worker_id` an
+engine in one and a process of the load generator in the other. So a format is known by several fields that must be
+there and by fields that must not; then its entry says which column holds which quantity, and no name is guessed at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lbopt.instances.router_log.cells import COUNT, FIRST, SUM, Table
+from lbopt.instances.router_log.json_rows import LIST
+
+_ENGINE_INSTANCE = "; give each engine its name, OTEL_RESOURCE_ATTRIBUTES=service.instance.id=NAME, or add an attribute"
+
+#: What ends an error about a file that a client of the fleet wrote, and about one that a gateway wrote.
+NO_WORKER = (
+    "it was written by the client, which does not know which worker served a request; as a trace it says which rule "
+    "would have served these requests best: lbopt gap FILE --fleet 8x64"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """One format of logs.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    needs
+        Fields that must be there: columns, or names beside the rows; "a|b" is one of two.
+    lacks
+        Fields that must not be there.
+    spans
+        Whether it is of spans; otherwise of rows.
+    reads
+        Columns by quantity, "a|b" in order of preference; None of a quantity that the format does not have, whatever
+        other columns are called. Quantities that are not here are recognised by names.
+    units
+        Units of times by quantity, where names do not say them.
+    only
+        Column and value of the rows that are requests, None where all are.
+    by_client
+        Whether the client wrote it, so that it holds no worker.
+    hints
+        By quantity, what to add to the error where no column holds it.
+    source
+        Where its fields are defined.
+    """
+
+    name: str
+    needs: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    spans: bool = False
+    reads: Mapping[str, str | None] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    only: tuple[str, str] | None = None
+    by_client: bool = False
+    hints: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+
+    def fits(self, table: Table) -> bool:
+        """Tell whether a table has the signature."""
+        if self.spans != (table.kind == "spans"):
+            return False
+        return all(_has(table, names) for names in self.needs) and not any(_has(table, one) for one in self.lacks)
+
+
+def _has(table: Table, names: str) -> bool:
+    return column_in(table, names) is not None or not table.around.isdisjoint(names.split("|"))
+
+
+def column_in(table: Table, names: str, fits: Callable[[str], bool] = lambda _: True) -> str | None:
+    """Return the first column that is called like one of several names, or ends so after a dot; None where none is.
+
+    Parameters
+    ----------
+    names
+        The names, with "|" between.
+    fits
+        Tells of a column whether it can be meant.
+    """
+    for name in names.split("|"):
+        ends = [name] if name in table.columns else [one for one in table.columns if one.endswith(f".{name}")]
+        if len(ends) == 1 and fits(ends[0]):
+            return ends[0]
+    return None
+
+
+_BENCH = {
+    "prompt": "input_lens",
+    "output": "output_lens",
+    "arrival": "start_times",
+    "first_token": None,
+    "start": None,
+    "ttft": "ttfts",
+    "finish": None,
+    "e2e": "latencies|e2els",
+    "decode": f"itls{SUM}",
+    "queue": None,
+    "worker": None,
+    "error": "errors",
+}
+_BENCH_UNITS = {"arrival": "s", "ttft": "s", "e2e": "s", "decode": "s"}
+
+#: The first that fits is taken; the last fits every table.
+EXPORTS = (
+    Export(
+        name="vLLM",
+        needs=("gen_ai.latency.time_in_queue",),
+        spans=True,
+        hints={
+            "worker": f"{_ENGINE_INSTANCE} dp_rank",
+            "start": "; the attribute gen_ai.latency.time_to_first_token says it",
+        },
+        source="vllm-project/vllm, vllm/tracing",
+    ),
+    Export(
+        name="spans",
+        spans=True,
+        hints={
+            "worker": f"{_ENGINE_INSTANCE} worker; the span of a client says it in server.address",
+            "start": "; the attribute gen_ai.response.time_to_first_chunk says it for answers that stream",
+        },
+        source="OpenTelemetry semantic conventions for generative AI",
+    ),
+    Export(
+        name="SGLang bench_serving",
+        needs=("input_lens", "output_lens", "ttfts", "sharegpt_context_len|total_output_tokens_retokenized"),
+        reads=_BENCH,
+        units=_BENCH_UNITS,
+        by_client=True,
+        hints={"arrival": "; sglang.bench_serving --output-details writes none, so that only --arrivals closed serves"},
+        source="sgl-project/sglang, python/sglang/bench_serving.py, --output-details",
+    ),
+    Export(
+        name="vllm bench serve",
+        needs=("input_lens", "output_lens", "ttfts|latencies|itls" + COUNT),
+        reads=_BENCH,
+        units=_BENCH_UNITS,
+        by_client=True,
+        hints={"arrival": "; newer versions of vllm bench serve --save-detailed write start_times"},
+        source="vllm-project/vllm, vllm/benchmarks/serve.py, --save-detailed",
+    ),
+    Export(
+        name="vllm bench serve",
+        needs=("total_input_tokens", "request_throughput", "mean_ttft_ms"),
+        by_client=True,
+        hints={
+            "prompt": "; it holds averages of a run: run the benchmark with --save-detailed (SGLang: --output-details)"
+        },
+    ),
+    Export(
+        name="AIPerf",
+        needs=("metrics.input_sequence_length.value", "metadata.worker_id|metadata.record_processor_id"),
+        reads={
+            "id": "metadata.x_request_id",
+            "arrival": "metadata.request_start_ns|metadata.timestamp_ns",
+            "prompt": "metrics.input_sequence_length.value",
+            "output": "metrics.output_sequence_length.value|metrics.output_token_count.value",
+            "first_token": None,
+            "start": None,
+            "ttft": "metrics.time_to_first_token.value",
+            "finish": "metadata.request_end_ns",
+            "e2e": "metrics.request_latency.value",
+            "queue": None,
+            "worker": None,
+            "error": "error.type|error.code",
+            "status": None,
+        },
+        by_client=True,
+        source="ai-dynamo/aiperf, docs/tutorials/working-with-profile-exports.md",
+    ),
+    Export(
+        name="guidellm",
+        needs=("prompt_tokens", "output_tokens", "request_start_time", "request_end_time"),
+        reads={
+            "id": "request_id",
+            "arrival": "request_start_time",
+            "prompt": "prompt_tokens",
+            "output": "output_tokens",
+            "first_token": None,
+            "start": None,
+            "ttft": "time_to_first_token_ms",
+            "finish": "request_end_time",
+            "e2e": None,
+            "queue": None,
+            "worker": None,
+            "status": f"info.status|{LIST}",
+            "error": "info.error",
+        },
+        units={"arrival": "s", "finish": "s"},
+        by_client=True,
+        source="vllm-project/guidellm, src/guidellm/schemas/base/request_stats.py",
+    ),
+    Export(
+        name="guidellm",
+        needs=("prompt_tokens", "output_tokens", "start_time", "end_time", "first_token_time"),
+        reads={
+            "id": "request_id",
+            "arrival": "start_time",
+            "prompt": "prompt_tokens",
+            "output": "output_tokens",
+            "first_token": "first_token_time",
+            "start": None,
+            "ttft": None,
+            "finish": "end_time",
+            "e2e": None,
+            "queue": None,
+            "worker": None,
+            "status": LIST,
+            "error": "error",
+        },
+        units={"arrival": "s", "first_token": "s", "finish": "s"},
+        by_client=True,
+    ),
+    Export(
+        name="inference-perf",
+        needs=("start_time", "end_time", "info.input_tokens|info.request_metrics.text.input_tokens"),
+        reads={
+            "id": None,
+            "arrival": "start_time",
+            "prompt": "info.input_tokens|info.request_metrics.text.input_tokens",
+            "output": "info.output_tokens|info.response_metrics.output_tokens",
+            "first_token": f"info.output_token_times{FIRST}|info.response_metrics.output_token_times{FIRST}",
+            "start": None,
+            "ttft": None,
+            "finish": "end_time",
+            "e2e": None,
+            "queue": None,
+            "worker": None,
+            "status": None,
+            "error": "error.error_type|error",
+        },
+        units={"arrival": "s", "first_token": "s", "finish": "s"},
+        by_client=True,
+        source="kubernetes-sigs/inference-perf, inference_perf/apis/base.py, per_request_lifecycle_metrics.json",
+    ),
+    Export(
+        name="genai-perf",
+        needs=("response_timestamps" + COUNT, "timestamp"),
+        by_client=True,
+        hints={"prompt": "; genai-perf keeps texts and no token counts: use AIPerf's profile_export.jsonl"},
+    ),
+    Export(
+        name="LiteLLM spend log",
+        needs=(
+            "startTime",
+            "endTime",
+            "prompt_tokens",
+            "completion_tokens",
+            "call_type|spend|api_base|completionStartTime",
+        ),
+        lacks=("traceId", "observationId"),
+        reads={
+            "id": "request_id",
+            "arrival": "startTime",
+            "prompt": "prompt_tokens",
+            "output": "completion_tokens",
+            "first_token": "completionStartTime",
+            "start": None,
+            "ttft": None,
+            "finish": "endTime",
+            "e2e": None,
+            "queue": None,
+            "worker": "api_base",
+            "model": "model_group|model",
+        },
+        hints={
+            "worker": "; api_base says it where every engine is a deployment of its own",
+            "start": "; completionStartTime says it, which LiteLLM writes for answers that stream",
+        },
+        source="BerriAI/litellm, schema.prisma, LiteLLM_SpendLogs",
+    ),
+    Export(
+        name="Langfuse",
+        needs=(
+            "startTime|start_time",
+            "endTime|end_time",
+            "traceId|trace_id",
+            "completionStartTime|completion_start_time|type",
+        ),
+        lacks=("spend",),
+        reads={
+            "id": "id",
+            "arrival": "startTime|start_time",
+            "prompt": "usageDetails.input|usage_details.input|usage.input|promptTokens|inputUsage|inputTokens",
+            "output": "usageDetails.output|usage_details.output|usage.output|completionTokens|outputUsage|outputTokens",
+            "first_token": "completionStartTime|completion_start_time",
+            "start": None,
+            "ttft": "timeToFirstToken|time_to_first_token",
+            "finish": "endTime|end_time",
+            "e2e": None,
+            "queue": None,
+            "status": None,
+            "model": "model|provided_model_name",
+        },
+        units={"ttft": "s"},
+        only=("type", "GENERATION"),
+        hints={
+            "worker": "; write it into the metadata of a generation, and name it: --column worker=metadata.NAME",
+            "start": "; completionStartTime says it, which the SDK sets for answers that stream",
+        },
+        source="langfuse.com, blob storage export fields and observations API",
+    ),
+    Export(
+        name="Higress access log",
+        needs=("input_token", "output_token", "start_time", "duration|llm_service_duration"),
+        reads={
+            "id": "request_id",
+            "arrival": "start_time",
+            "prompt": "input_token",
+            "output": "output_token",
+            "first_token": None,
+            "start": None,
+            "ttft": "llm_first_token_duration|response_duration",
+            "finish": None,
+            "e2e": "duration|llm_service_duration",
+            "queue": None,
+            "worker": "upstream_host|upstream_cluster",
+            "status": "response_code",
+        },
+        units={"ttft": "ms", "e2e": "ms"},
+        hints={
+            "worker": "; add %UPSTREAM_HOST% to the format of the access log",
+            "start": "; llm_first_token_duration says it, which ai-statistics writes for answers that stream",
+        },
+        source="alibaba/higress, plugins/wasm-go/extensions/ai-statistics/README.md",
+    ),
+    Export(
+        name="Envoy access log",
+        needs=("start_time", "duration", "response_duration|request_duration", "response_code|upstream_host"),
+        reads={
+            "arrival": "start_time",
+            "first_token": None,
+            "start": None,
+            "ttft": "response_duration",
+            "finish": None,
+            "e2e": "duration",
+            "queue": None,
+            "worker": "upstream_host",
+            "status": "response_code",
+        },
+        units={"ttft": "ms", "e2e": "ms"},
+        hints={
+            "worker": "; add %UPSTREAM_HOST% to the format of the access log",
+            "start": "; add %RESPONSE_DURATION% to the format of the access log",
+            "prompt": "; add the tokens, dynamic metadata of an AI gateway, to the format of the access log",
+        },
+        source="envoyproxy/envoy, access log command operators",
+    ),
+    Export(
+        name="SGLang",
+        needs=("e2e_latency", "completion_tokens"),
+        hints={
+            "worker": "; newer servers write dp_rank into meta_info, else add a field worker as you collect the files",
+            "start": "; start the server with --enable-metrics, which adds prefill_finished_time to meta_info",
+            "arrival": "; start the server with --enable-metrics, which adds request_received_ts to meta_info",
+        },
+        source="sgl-project/sglang, meta_info of an answer, --enable-metrics",
+    ),
+    Export(
+        name="ShareGPT",
+        needs=("conversations" + COUNT + "|conversations",),
+        hints={"prompt": "; conversations must be tokenised first"},
+    ),
+    Export(name="table"),
+)
+
+
+def export_of(table: Table) -> Export:
+    """Return the first format of the table whose signature a log has."""
+    return next(one for one in EXPORTS if one.fits(table))
