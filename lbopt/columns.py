@@ -56,14 +56,15 @@ _ALIASES: dict[str, tuple[str, ...]] = {
         "prompt tokens, input tokens, num prompt tokens, num input tokens, n prompt tokens, prompt token count, "
         "input token count, prompt len, prompt length, input len, input length, request tokens, context tokens, "
         "prefill tokens, num prefill tokens, tokens in, isl, prompt size, context length, prompt token, "
-        "nr prompt tokens, input sequence length",
+        "nr prompt tokens, input sequence length, token count prompt, input token",
         "prompt, input, prefill",
     ),
     "output": (
         "output tokens, completion tokens, generated tokens, generation tokens, response tokens, num output tokens, "
         "num generated tokens, num generation tokens, num completion tokens, decode tokens, num decode tokens, "
         "output len, output length, response length, tokens out, osl, output token count, completion token count, "
-        "generated length, output size, output token, nr output tokens, output sequence length",
+        "generated length, output size, output token, nr output tokens, output sequence length, "
+        "token count completion",
         "output, generated",
     ),
     "worker": (

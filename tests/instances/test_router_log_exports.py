@@ -90,7 +90,13 @@ def test_spans_around_and_beside_requests_are_counted(tmp_path):
     documents = lines("vllm_spans.jsonl")
     spans = documents[0]["resourceSpans"][0]["scopeSpans"][0]["spans"]
     gateway = copy.deepcopy(spans[0]) | {"spanId": "aa"}
-    middle = {"traceId": "1", "spanId": "bb", "parentSpanId": "aa", "name": "POST", "startTimeUnixNano": "1"}
+    middle = {
+        "traceId": spans[0]["traceId"],
+        "spanId": "bb",
+        "parentSpanId": "aa",
+        "name": "POST",
+        "startTimeUnixNano": "1",
+    }
     spans[0]["parentSpanId"] = "bb"
     spans += [gateway, middle]
     log = read_router_log(save(tmp_path, documents))
