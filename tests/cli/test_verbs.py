@@ -82,6 +82,13 @@ def test_the_version_and_the_list_of_verbs(type_in):
     assert type_in("improve")[0] == 2
 
 
+def test_warm_compiles_what_a_verb_needs(type_in):
+    """A bar while it compiles, then how long it took; nothing is left for the verb."""
+    code, _, said = type_in("warm", "predict")
+    assert code == 0
+    assert "kernels are compiled; " in said
+
+
 def test_gap_prints_tables_and_writes_a_report(type_in, here):
     """One command gives tables, a sentence and a folder; the command is stored as typed."""
     code, shown, _ = type_in(*GAP, "--out", "out folder")
