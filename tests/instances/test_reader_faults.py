@@ -85,7 +85,7 @@ ROWS = {
     ),
     "lengths value": ('{"data": [{"input_length": "x", "output_length": 2}]}', r"data\[0\]: input_length is 'x'"),
     "lengths no data": ('{"rows": []}', r"line 1: no field 'input_length'; it has rows"),
-    "lengths data no list": ('{"data": 3}', r"holds the fields data; expected"),
+    "lengths data no list": ('{"data": 3}', r"line 1: no field 'input_length'; it has data"),
     "lengths cut": (texts.LENGTHS[:-10], r"not valid JSON \(line 6, column 43"),
     "lengths empty": ('{"data": []}', r"holds no request"),
 }

@@ -76,7 +76,7 @@ def test_harmless_variants_read_the_same(tmp_path, key, variant):
 
 
 def test_single_line_lengths_and_one_row_mooncake_are_told_apart(tmp_path):
-    one = write(tmp_path, '{"data": [{"input_length": 1, "output_length": 2, "timestamp": 3}]}')
+    one = write(tmp_path, '{"data": [{"input_length": 1, "output_length": 2}]}')
     assert read(one).format == "lengths"
     assert read(write(tmp_path, texts.MOONCAKE.splitlines()[0])).format == "mooncake"
 

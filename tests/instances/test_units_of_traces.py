@@ -114,6 +114,33 @@ def test_lines_of_lengths_and_requests_that_come_after_an_answer(tmp_path, caplo
     assert (found.later, found.trace.prefixes.block_tokens, found.trace.prompt.tolist()) == (1, 64, [130, 130])
 
 
+def test_objects_in_a_list_with_dates_or_with_names_of_ones_own(tmp_path):
+    path = tmp_path / "t.json"
+    rows = [json.loads(line) for line in texts.BAILIAN.splitlines()]
+    for document in (rows, {"made": "by hand", "data": rows}):
+        for indent in (None, 1):
+            path.write_text(json.dumps(document, indent=indent))
+            found = read(path)
+            assert (found.format, found.unit, found.trace.arrival.tolist()[-1]) == ("bailian", "s", 63.25 - 61.114)
+    lines = [row | {"data": {}, "timestamp": f"2024-12-01T00:00:0{2 * k}.5Z"} for k, row in enumerate(rows)]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    assert read(path).trace.arrival.tolist() == [0, 2, 4]
+    lines[1]["timestamp"] = "2024-12-01T99:00:00"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(InputError, match=r"line 2: timestamp is '2024-12-01T99:00:00', which is no date-time"):
+        read(path)
+    assert read(path, skip_malformed=True).trace.arrival.tolist() == [0, 4]
+    lines[1]["timestamp"] = 5
+    path.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(InputError, match="line 2: timestamp is 5; expected a date-time, as in the rows before"):
+        read(path)
+
+    path.write_text(
+        '{"in": 7, "out": 2, "sent_ms": 1700000000000, "delay": 3}\n{"in": 8, "out": 2, "sent_ms": 1700000000250}'
+    )
+    assert read(path, columns=Columns("in", "out", "sent_ms")).trace.arrival.tolist() == [0, 0.25]
+
+
 def test_what_holds_no_requests_says_what_it_is(tmp_path):
     for text, match in (
         ("0,1.33,8.59,Weibull,0.37,0.39\n600,0,0,,0,0\n", "describes a client of ServeGen"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Literal
 
 from lbopt.columns import SECONDS
 from lbopt.exceptions import InputError
@@ -40,7 +41,7 @@ def read_trace(
     format
         One of `FORMATS`; "auto" tells it from the first line.
     columns
-        Names of the columns of any other CSV file; given, the format is "csv".
+        Names of the columns or fields of any other file of CSV or JSON; given, the format is "csv".
     unit
         Of the arrival times, "s", "ms", "us" or "ns"; by default that of the format, unless the values contradict it.
     skip_malformed
@@ -67,7 +68,7 @@ def read(
     format
         A name from `FORMATS`; "auto" recognises it by the content.
     columns
-        Columns of a CSV file of another format.
+        Columns or fields of a file of another format.
     unit
         As in `read_trace`.
     skip_malformed
@@ -87,8 +88,9 @@ def read(
     source = os.fspath(path)
     try:
         if columns is not None:
-            format = "csv"
-            chosen = Format("CSV", "CSV", columns, "number" if columns.arrival is None else "auto", unit=None)
+            kind: Literal["CSV", "JSON"] = "JSON" if contents.head.lstrip().startswith((b"{", b"[")) else "CSV"
+            format = kind.lower()
+            chosen = Format(kind, kind, columns, "number" if columns.arrival is None else "auto", unit=None)
         else:
             format = detect(contents.head, source) if format == "auto" else format
             chosen = TABLE[format]

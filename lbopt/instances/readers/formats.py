@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -164,8 +165,6 @@ _CLIENT = (
 
 def _detect_json(data: bytes, source: str) -> str:
     fields = fields_of(data)
-    if "data" in fields:
-        return "lengths"
     if not {"input_length", "output_length"} & fields and not fields & _OF_DYNAMO:
         if data.lstrip().startswith(b"["):
             raise InputError(
@@ -180,10 +179,22 @@ def _detect_json(data: bytes, source: str) -> str:
     return "mooncake" if fields & {"timestamp", "created_time", "delay", "delay_ms", "wait_for"} else "lengths"
 
 
+def is_document(data: bytes) -> bool:
+    """Tell whether a JSON file is one document with a list of objects, and not an object per line, by its beginning."""
+    text = data.lstrip()
+    if text.startswith(b"["):
+        return True
+    try:
+        first = parse(text.split(b"\n", 1)[0])
+    except RowFault:  # a document over several lines, or a first line that is cut off
+        return not text.startswith(b'{"') or re.search(rb'"data"\s*:\s*\[', text[: 2**22]) is not None
+    return not isinstance(first, dict) or isinstance(first.get("data"), list)
+
+
 def fields_of(data: bytes) -> set[str]:
     """Return the fields that the first objects of a JSON file have, by its beginning."""
     text = data.lstrip()
-    if text.startswith(b"["):
+    if is_document(data):
         return _named_in(text)
     fields: set[str] = set()
     for line in text[: 2**22].split(b"\n")[:_FIRST]:
@@ -196,11 +207,11 @@ def fields_of(data: bytes) -> set[str]:
 
 def _named_in(text: bytes) -> set[str]:
     columns = (*TABLE["bailian"].columns.named, *TABLE["bailian"].signature, *_DYNAMO.named, *_OF_DYNAMO)
-    return {name for name in ("data", *columns) if f'"{name}"'.encode() in text}
+    return {name for name in columns if f'"{name}"'.encode() in text}
 
 
 #: Lines whose fields are looked at.
-_FIRST = 100
+_FIRST = 20
 
 
 def adapted(format: Format, data: bytes) -> Format:

@@ -13,9 +13,9 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.files import listed, shown, without_blank_end
-from lbopt.instances.readers.formats import Contents, Format
+from lbopt.instances.readers.formats import Contents, Format, is_document
 from lbopt.instances.readers.prefixes import Blocks
-from lbopt.instances.readers.records import LINE, Record, Rows, lengths
+from lbopt.instances.readers.records import DATES, LINE, Record, Rows, lengths
 from lbopt.instances.readers.turns import Arrivals
 from lbopt.instances.readers.values import RowFault, field_of, parse
 
@@ -35,7 +35,11 @@ def json_rows(contents: Contents, format: Format, source: str, *, skip_malformed
     """
     prompt, output = array("q"), array("q")
     names, malformed, size = format.columns, 0, format.block_tokens
-    arrivals = None if names.arrival is None else Arrivals(names.arrival, format.unit or "s", format.latest)
+    arrivals = (
+        None
+        if names.arrival is None
+        else Arrivals(names.arrival, format.unit or "s", format.latest, turns=format.hashes is not None)
+    )
     blocks = Blocks(format.hashes)
     where, records = _records(contents, source)
     for place, record in records:
@@ -72,19 +76,15 @@ def json_rows(contents: Contents, format: Format, source: str, *, skip_malformed
         malformed=malformed + left_out.size,
         prefixes=None if prefixes is None else prefixes.of_requests(kept),
         later=arrivals.later,
+        unit="" if arrivals.dates is None else DATES,
     )
 
 
 def _records(contents: Contents, source: str) -> tuple[str, Iterator[Record]]:
     """Return how the places of records are called, and the records of a file."""
-    start = contents.head.lstrip()
-    try:
-        first = {} if start.startswith(b"[") else parse(start.split(b"\n", 1)[0])
-    except RowFault:  # a document over several lines, or a first line that is cut off
-        first = {} if start.startswith(b'{"data"') or not start.startswith(b'{"') else {"": ""}
-    if isinstance(first, dict) and first and "data" not in first:
-        return LINE, _json_lines(contents.blocks)
-    return "data[{}]", _listed(contents.blocks, source)
+    if is_document(contents.head):
+        return "data[{}]", _listed(contents.blocks, source)
+    return LINE, _json_lines(contents.blocks)
 
 
 def _json_lines(text: Iterable[bytes]) -> Iterator[Record]:

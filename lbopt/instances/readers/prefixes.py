@@ -32,7 +32,7 @@ class Blocks:
     """Numbers of blocks that come row by row; dropped as soon as one row gives none."""
 
     def __init__(self, field: str | None) -> None:
-        self.field = field
+        self.field, self.odd = field, False
         self._blocks, self._counts = array("q"), array("q")
 
     def add(self, record: Any) -> None:
@@ -42,10 +42,13 @@ class Blocks:
             self._blocks.extend(value)
             self._counts.append(len(value))
         else:
+            self.odd = bool(self._counts) or value is not None
             self.field = None
 
     def prefixes(self, prompt: NDArray[np.int64], block_tokens: int, source: str) -> RequestPrefixes | None:
         """Return the blocks of all prompts, int64 (N,); None where a row gave none, or no block size fits."""
+        if self.odd:
+            logger.warning("%s: blocks of prompts are left out; not every row has a list of whole numbers", source)
         if self.field is None or not prompt.size:
             return None
         counts = np.array(self._counts, dtype=np.int64)

@@ -19,6 +19,9 @@ Record = tuple[int, Any]
 #: How the place of a row is called.
 LINE = "line {}"
 
+#: What stands for the unit of date-times.
+DATES = "date-time"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rows:

@@ -19,16 +19,13 @@ from lbopt.exceptions import InputError
 from lbopt.files import csv_records, listed, shown, without_blank_end
 from lbopt.instances.readers.formats import Clock, Contents, Format, Layout, adapted, header_of, locate
 from lbopt.instances.readers.json_rows import json_rows
-from lbopt.instances.readers.records import LINE, Record, Rows, lengths
+from lbopt.instances.readers.records import DATES, LINE, Record, Rows, lengths
 from lbopt.instances.readers.units import in_seconds, unit_of
 from lbopt.instances.readers.values import BAD, DateColumn, RowFault, relative_seconds, seconds
 from lbopt.model.trace import Trace
 
 NO_OUTPUT = "no output tokens"
 MALFORMED = "malformed"
-
-#: What stands for the unit of date-times.
-_DATES = "date-time"
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +76,7 @@ def read_rows(
         rows = json_rows(contents, format, source, skip_malformed=skip_malformed)
     else:
         rows = _csv_rows(contents, format, source, skip_malformed=skip_malformed)
-    if rows.arrival is None or format.columns.arrival is None or rows.unit == _DATES:
+    if rows.arrival is None or format.columns.arrival is None or rows.unit == DATES:
         return replace(rows, unit="")
     if not rows.arrival.size:
         return rows
@@ -103,7 +100,7 @@ def _csv_rows(contents: Contents, format: Format, source: str, *, skip_malformed
     if rows is None:
         format, records = replace(format, clock=layout.clock), csv_rows(contents.blocks, layout, source)
         rows = by_row(records, layout.places, format, source, skip_malformed=skip_malformed)
-    return replace(rows, unit=_DATES if layout.clock == "date-time" else "")
+    return replace(rows, unit=DATES if layout.clock == "date-time" else "")
 
 
 def by_row(
@@ -182,7 +179,7 @@ def _clock_of_first_row(text: Iterable[bytes], layout: Layout, source: str) -> C
     for _, record in csv_rows(text, layout, source):
         if not isinstance(record, RowFault):
             try:
-                seconds("", record[layout.arrival])
+                seconds("", record[layout.arrival], latest=layout.latest)
             except RowFault:
                 return "date-time"
             break

@@ -18,7 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.instances.readers.values import RowFault, field_of, seconds
+from lbopt.files import shown
+from lbopt.instances.readers.values import BAD, DateColumn, RowFault, field_of, relative_seconds, seconds
+
+#: Fields of a row that may be a later turn.
+_OF_TURNS = {"session_id", "delay", "delay_ms", "wait_for"}
 
 logger = logging.getLogger(__name__)
 
@@ -30,12 +34,15 @@ class Arrivals:
     ----------
     name, unit, latest
         Column of the times, the unit that errors name, and the largest number.
+    turns
+        Whether a row may be a later turn.
     """
 
-    def __init__(self, name: str, unit: str, latest: float) -> None:
+    def __init__(self, name: str, unit: str, latest: float, *, turns: bool) -> None:
         self.times = array("d")
         self.later = 0
-        self._name, self._unit, self._latest = name, unit, latest
+        self.dates: DateColumn | None = None
+        self._name, self._unit, self._latest, self._turns = name, unit, latest, turns
         self._begun: set[str] = set()
         self._missing: tuple[int, str] | None = None
         self._untimed = array("q")
@@ -43,8 +50,31 @@ class Arrivals:
     def add(self, place: int, record: Any) -> None:
         """Take the time of a record; one without it counts as a later turn, or as a row that tells none."""
         stamp = record.get(self._name)
-        if stamp is not None:
+        if self.dates is None and not isinstance(stamp, str | None):
             time = seconds(self._name, stamp, unit=self._unit, latest=self._latest)
+        else:
+            time = np.nan if stamp is None else self._time(place, stamp)
+        told = self._turns and (stamp is None or not _OF_TURNS.isdisjoint(record))
+        if told and self._is_later(record, timed=stamp is not None):
+            self.later += 1
+        elif stamp is None:
+            self._untimed.append(len(self.times))
+            if self._missing is None:
+                self._missing = place, _what_is_missing(record, self._name)
+        self.times.append(time)
+
+    def _time(self, place: int, stamp: Any) -> float:
+        """Return a number; of a date-time 0, its text is kept. The first time says which of them the file has."""
+        if self.dates is None and (len(self.times) > len(self._untimed) + self.later or not _is_date(stamp)):
+            return seconds(self._name, stamp, unit=self._unit, latest=self._latest)
+        if not _is_date(stamp):
+            raise RowFault(f"{self._name} is {shown(stamp)}; expected a date-time, as in the rows before")
+        if self.dates is None:
+            self.dates = DateColumn()
+        self.dates.add(place, stamp.strip())
+        return 0.0
+
+    def _is_later(self, record: Any, *, timed: bool) -> bool:
         delay = record.get("delay", record.get("delay_ms"))
         if delay is not None:
             delay = seconds("delay", delay, unit="ms")
@@ -52,13 +82,7 @@ class Arrivals:
         begun = session is not None and str(session) in self._begun
         if session is not None:
             self._begun.add(str(session))
-        if record.get("wait_for") or delay or (stamp is None and (delay is not None or begun)):
-            self.later += 1
-        elif stamp is None:
-            self._untimed.append(len(self.times))
-            if self._missing is None:
-                self._missing = place, _what_is_missing(record, self._name)
-        self.times.append(np.nan if stamp is None else time)
+        return bool(record.get("wait_for") or delay or (not timed and (delay is not None or begun)))
 
     def settled(self, where: str, source: str, *, skip_malformed: bool) -> tuple[NDArray[np.float64] | None, Any]:
         """Return the times, or None where turns come after an answer; and the places of rows to leave out.
@@ -83,7 +107,22 @@ class Arrivals:
                 f"{source}, {where.format(place)}: {what}; read all without times (--format lengths, for --arrivals "
                 "closed), or leave such rows out (--skip-malformed)"
             )
-        return np.array(self.times, dtype=np.float64), untimed
+        times = np.array(self.times, dtype=np.float64)
+        if self.dates is not None:
+            found, timed = self.dates.nanoseconds(), np.flatnonzero(~np.isnan(times))
+            if self.dates.first_bad is not None and not skip_malformed:
+                place, text = self.dates.first_bad
+                raise InputError(
+                    f"{source}, {where.format(place)}: {self._name} is {shown(text)}, which is no date-time"
+                )
+            good = found != BAD
+            times[timed[good]] = relative_seconds(found[good])
+            untimed = np.concatenate([untimed, timed[~good]])
+        return times, untimed
+
+
+def _is_date(stamp: Any) -> bool:
+    return isinstance(stamp, str) and ":" in stamp
 
 
 def _what_is_missing(record: Any, name: str) -> str:

@@ -29,6 +29,9 @@ EPOCH = (946_684_800.0, 4_102_444_800.0)
 #: Nanoseconds that stand for "not a date-time" (pandas' NaT).
 BAD = np.iinfo(np.int64).min
 
+#: Fields that hold prompts as text.
+_TEXTS = {"text_input", "messages", "turns", "prompt", "text", "conversations"}
+
 #: Texts that `DateColumn` holds before it converts them.
 _AT_ONCE = 100_000
 
@@ -107,7 +110,8 @@ def field_of(record: Any, name: str) -> Any:
     if not isinstance(record, dict):
         raise RowFault(f"{shown(record)} is no JSON object; expected one with input_length and output_length")
     if name not in record:
-        raise RowFault(f"no field {name!r}; it has {listed(record)}")
+        text = "; text has to be counted in tokens first" if _TEXTS & set(record) else ""
+        raise RowFault(f"no field {name!r}; it has {listed(record)}{text}")
     return record[name]
 
 
