@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.columns import quantity_of
 from lbopt.exceptions import InputError
-from lbopt.files import listed, shown
+from lbopt.files import JsonFault, json_value, listed, shown
 
 #: Entries, records times names of fields, that any file may have.
 _HARMLESS_CELLS = 2_000_000
@@ -137,6 +138,16 @@ def _single(columns: dict[str, list[str]]) -> None:
             columns[name] = columns[name + FIRST] if name + FIRST in columns else [""] * len(columns[name + COUNT])
 
 
+def _object_in(text: str) -> Any:
+    """Return the object that a text spells, such as Higress' `ai_log`, if its values are plain; else the text."""
+    try:
+        value = json_value(text)
+    except JsonFault:
+        return text
+    plain = isinstance(value, dict) and not any(isinstance(one, dict | list) for one in value.values())
+    return value if plain and any(quantity_of(name) for name in value) else text
+
+
 def flatten(record: dict[str, Any], prefix: str, row: dict[str, str], passed: dict[str, int]) -> None:
     """Write the fields of an object into a row.
 
@@ -149,7 +160,8 @@ def flatten(record: dict[str, Any], prefix: str, row: dict[str, str], passed: di
     passed
         Entries of lists of objects by name, which are passed over; changed in place.
     """
-    for name, value in record.items():
+    for name, held in record.items():
+        value = _object_in(held) if isinstance(held, str) and held.startswith('{"') else held
         if isinstance(value, dict):
             flatten(value, f"{prefix}{name}.", row, passed)
         elif not isinstance(value, list):

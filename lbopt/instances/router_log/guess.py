@@ -23,7 +23,7 @@ from lbopt.columns import QUANTITIES, UNIT_OF, canonical, quantity_of, unit_in
 from lbopt.exceptions import InputError
 from lbopt.files import listed
 from lbopt.instances.router_log.cells import Table
-from lbopt.instances.router_log.known import NO_WORKER, Export, column_in, export_of
+from lbopt.instances.router_log.known import NO_TOKENS, NO_WORKER, Export, column_in, export_of
 from lbopt.spec import did_you_mean
 
 #: A date-time as it begins.
@@ -242,6 +242,8 @@ class Chooser:
         """Return the error about a quantity that no column holds."""
         if quantity == "worker" and self.export.by_client:
             return InputError(f"{self.table.source} is a file of {self.export.name}: {NO_WORKER}")
+        if quantity in ("prompt", "output") and self.export.of_gateway and not self._like[quantity]:
+            return InputError(f"{self.table.source} ({self.export.name}): {NO_TOKENS}")
         faults = [(name, self.fault(quantity, name)) for _, name in self._like[quantity]]
         why = f"column {faults[0][0]!r} {faults[0][1]}" if faults and faults[0][1] else "no column is called like it"
         return InputError(

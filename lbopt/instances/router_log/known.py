@@ -45,6 +45,10 @@ class Export:
         Column and value of the rows that are requests, None where all are.
     by_client
         Whether the client wrote it, so that it holds no worker.
+    of_gateway
+        Whether a gateway wrote a row for every call, those that are none of a model among them: rows without tokens.
+    caveat
+        A column of the start of decoding, and a note about what it says instead.
     hints
         By quantity, what to add to the error where no column holds it.
     source
@@ -59,6 +63,8 @@ class Export:
     units: Mapping[str, str] = field(default_factory=dict)
     only: tuple[str, str] | None = None
     by_client: bool = False
+    of_gateway: bool = False
+    caveat: tuple[str, str] | None = None
     hints: Mapping[str, str] = field(default_factory=dict)
     source: str = ""
 
@@ -105,6 +111,13 @@ _BENCH = {
     "error": "errors",
 }
 _BENCH_UNITS = {"arrival": "s", "ttft": "s", "e2e": "s", "decode": "s"}
+
+#: What ends an error about an access log without tokens.
+NO_TOKENS = (
+    "an access log without token counts cannot be audited: add them to its format, such as "
+    "input_tokens=%DYNAMIC_METADATA(io.envoy.ai_gateway:llm_input_token)% and output_tokens=..., or name columns, "
+    "--column prompt=NAME and output=NAME"
+)
 
 #: The first that fits is taken; the last fits every table.
 EXPORTS = (
@@ -324,6 +337,7 @@ EXPORTS = (
             "status": "response_code",
         },
         units={"ttft": "ms", "e2e": "ms"},
+        of_gateway=True,
         hints={
             "worker": "; add %UPSTREAM_HOST% to the format of the access log",
             "start": "; llm_first_token_duration says it, which ai-statistics writes for answers that stream",
@@ -331,13 +345,35 @@ EXPORTS = (
         source="alibaba/higress, plugins/wasm-go/extensions/ai-statistics/README.md",
     ),
     Export(
-        name="Envoy access log",
-        needs=("start_time", "duration", "response_duration|request_duration", "response_code|upstream_host"),
+        name="kthena access log",
+        needs=("duration_total", "timestamp", "selected_pod|backend_name|model_route|model_name|input_tokens"),
         reads={
-            "arrival": "start_time",
+            "id": "request_id",
+            "arrival": "timestamp",
+            "prompt": "input_tokens",
+            "output": "output_tokens",
             "first_token": None,
             "start": None,
-            "ttft": "response_duration",
+            "finish": None,
+            "e2e": "duration_total",
+            "queue": None,
+            "worker": "selected_pod|backend_name",
+            "status": "status_code",
+            "model": "model_name",
+        },
+        units={"e2e": "ms"},
+        of_gateway=True,
+        hints={"start": "; kthena's router does not log the first token: read the engines' own spans or logs"},
+        source="volcano-sh/kthena, pkg/kthena-router/accesslog/types.go",
+    ),
+    Export(
+        name="Envoy access log",
+        needs=("start_time", "duration", "response_code|response_flags|upstream_host|upstream_cluster"),
+        reads={
+            "id": "request_id",
+            "arrival": "start_time",
+            "start": None,
+            "ttft": "ttft_ms|ttft|time_to_first_token_ms|first_token_ms|response_duration",
             "finish": None,
             "e2e": "duration",
             "queue": None,
@@ -345,10 +381,14 @@ EXPORTS = (
             "status": "response_code",
         },
         units={"ttft": "ms", "e2e": "ms"},
+        of_gateway=True,
+        caveat=(
+            "response_duration",
+            "the first byte of an answer stands for its first token; a server may send its headers earlier",
+        ),
         hints={
             "worker": "; add %UPSTREAM_HOST% to the format of the access log",
-            "start": "; add %RESPONSE_DURATION% to the format of the access log",
-            "prompt": "; add the tokens, dynamic metadata of an AI gateway, to the format of the access log",
+            "start": "; add the time to the first byte to its format: response_duration=%RESPONSE_DURATION%",
         },
         source="envoyproxy/envoy, access log command operators",
     ),

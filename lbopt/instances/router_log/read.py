@@ -23,7 +23,7 @@ from lbopt.instances.router_log.endings import (
     read_endings,
     settle_attempts,
 )
-from lbopt.instances.router_log.guess import Choice, Chooser
+from lbopt.instances.router_log.guess import Choice, Chooser, missing_cells
 from lbopt.instances.router_log.order import loose_lengths, odd_paces, out_of_order, refuse_swapped_tokens, remarks
 from lbopt.instances.router_log.quantities import Clock, read_clock, read_counts, read_workers
 from lbopt.instances.router_log.table import read_table
@@ -91,14 +91,23 @@ def open_log(path: str | os.PathLike[str], given: dict[str, str]) -> Chooser:
         Columns by quantity; "rows" is taken out of them.
     """
     chooser = Chooser(read_table(path, given.pop("rows", None)), given)
-    if (only := chooser.export.only) is None or only[0] not in chooser.table.columns:
-        return chooser
-    meant = np.array([text.strip().upper() == only[1] for text in chooser.table.columns[only[0]]])
+    meant, reason = _requests(chooser)
     if meant.all():
         return chooser
     table = chooser.table.take(meant)
-    table.left_out[f"{only[0]} is not {only[1]}"] = int(meant.size - meant.sum())
+    table.left_out[reason] = int(meant.size - meant.sum())
     return Chooser(table, given)
+
+
+def _requests(chooser: Chooser) -> tuple[NDArray[np.bool_], str]:
+    """Return bool (N,), which rows of a table are requests as its export says, and why the others are none."""
+    table, only = chooser.table, chooser.export.only
+    if only is not None and only[0] in table.columns:
+        meant = np.array([text.strip().upper() == only[1] for text in table.columns[only[0]]])
+        return meant, f"{only[0]} is not {only[1]}"
+    counts = [chooser.find(quantity) for quantity in ("prompt", "output")] if chooser.export.of_gateway else []
+    silent = [missing_cells(chooser.texts(choice)) for choice in counts if choice is not None]
+    return ~(silent[0] & silent[1]) if len(silent) == 2 else np.ones(len(table), dtype=bool), "calls without tokens"
 
 
 class _Rows:
@@ -122,6 +131,8 @@ class _Rows:
         prompt_at, output_at = chooser.need("prompt"), chooser.need("output")
         worker_at = chooser.need("worker")
         self.plan = plan_times(chooser)
+        if (caveat := chooser.export.caveat) and caveat[0] in self.plan.begin_column.names:
+            notes.append(caveat[1])
         self.status, failed = chooser.find("status"), chooser.find("error")
         self.choices = {"id": ids, "prompt": prompt_at, "output": output_at, "worker": worker_at, "status": self.status}
         self.choices["error"] = failed

@@ -1,4 +1,6 @@
-"""The bytes of a log as a table: CSV with any of four separators, Parquet, or what JSON holds (`json_rows`)."""
+"""The bytes of a log as a table: CSV with any of four separators, Parquet, lines of an access log, or what
+JSON holds (`json_rows`).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from pathlib import Path
 from lbopt.exceptions import InputError
 from lbopt.files import called, csv_records, listed, shown, starts_with
 from lbopt.instances.readers.formats import read_contents
+from lbopt.instances.router_log.access import access_table
 from lbopt.instances.router_log.cells import TRUNCATED, Table, table_of, text_of
 from lbopt.instances.router_log.json_rows import json_table
 
@@ -33,8 +36,10 @@ def read_table(path: str | os.PathLike[str], rows: str | None = None) -> Table:
     if starts_with(path, b"PAR1"):
         return _parquet(path)
     data, name = read_contents(path), called(path)
-    is_json = data.lstrip()[:1] in (b"{", b"[")
-    table = json_table(data, name, rows) if is_json else _csv(data.decode(), name)
+    table = access_table(data.decode(), name)
+    if table is None:
+        is_json = data.lstrip()[:1] in (b"{", b"[")
+        table = json_table(data, name, rows) if is_json else _csv(data.decode(), name)
     if not len(table):
         raise InputError(f"{name} holds no row below its header; expected one row per request")
     return table
