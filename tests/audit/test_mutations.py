@@ -82,7 +82,7 @@ def check(name: str, kind: str, seed: int, clean: AuditOutcome, folder: Path) ->
     return contradiction(found, clean, expected)
 
 
-@pytest.mark.some(12)
+@pytest.mark.some(6)
 @pytest.mark.jit
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_no_other_answer(name, kind, clean, tmp_path):

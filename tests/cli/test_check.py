@@ -215,6 +215,7 @@ main()
 """
 
 
+@pytest.mark.more
 def test_ctrl_c_in_a_real_process(here):
     """130 within seconds, no traceback, a folder marked as interrupted, and nothing half-written."""
     (here / "watched.py").write_text(WATCHED)

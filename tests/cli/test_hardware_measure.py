@@ -51,6 +51,7 @@ def test_from_end_to_end_on_this_processor(measure, here):
     assert all(float(row["seconds_per_call"]) > 0 for row in rows)
 
 
+@pytest.mark.more
 def test_a_card_of_a_known_device(measure, fake, here):
     fake(FakeBackend(linear, noise=0.01))
     code, shown, heard = measure("--budget", 20, "--card", "my.toml")
@@ -104,6 +105,7 @@ def test_wrong_words_are_one_sentence(measure, fake, here, words, said):
     assert list(here.iterdir()) == []
 
 
+@pytest.mark.more
 def test_no_slope_is_said_and_the_samples_are_kept(measure, fake, here):
     fake(FakeBackend(lambda batch, tokens: 1e-3, noise=0.2))
     code, _, heard = measure("--budget", 20, "-o", "out")

@@ -115,6 +115,7 @@ def test_a_contradiction_is_exit_code_1(type_in, monkeypatch):
     assert "proved the bound 10" in said
 
 
+@pytest.mark.more
 def test_ctrl_c_keeps_what_is_done(here):
     """Ctrl-C in the second entry: exit code 130, the first is in the table and in the folder."""
     (here / "slow.py").write_text(SLOW)

@@ -30,6 +30,7 @@ def test_a_family_is_studied(type_in, here):
     assert run["interrupted"] is False
 
 
+@pytest.mark.more
 def test_without_a_folder_nothing_is_written(type_in, here):
     code, shown, said = type_in("study", "misprediction", *SMALL, "--seeds", 1, "--other-trace", "azure-like")
     assert code == 0, said

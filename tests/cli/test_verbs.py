@@ -43,7 +43,7 @@ def test_the_help_of_every_verb_has_an_example(type_in, verb):
     assert example_of(verb).startswith("lbopt ")
 
 
-@pytest.mark.some(but=("verify",))
+@pytest.mark.some(but=("gap", "verify"))
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_example_of_every_verb_works_when_pasted(here, verb):
     """The example runs in a shell in the root of a checkout, with smaller numbers where the verb repeats a study."""
@@ -310,6 +310,7 @@ def test_brackets_in_names_are_printed_as_they_are(type_in, here, name):
     assert f"tables: {name}" in shown
 
 
+@pytest.mark.more
 def test_a_narrow_dumb_terminal(here):
     """TERM=dumb and 60 columns give a table without escape codes in which every number is whole."""
     done = lbopt("simulate", *TINY, cwd=here, TERM="dumb", COLUMNS="60")

@@ -90,6 +90,7 @@ def test_the_exponent_of_a_power_is_found():
     assert judge(POINTS, times(linear, 0.001)).exponent == pytest.approx(1.0, abs=0.01)
 
 
+@pytest.mark.more
 def test_a_noisy_line_is_seldom_called_bent_and_a_quiet_one_is_called_linear():
     quiet = [judge(POINTS, times(linear, 0.01, seed)).verdict for seed in range(100)]
     assert quiet.count("linear") >= 97

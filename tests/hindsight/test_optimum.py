@@ -26,6 +26,7 @@ def four_by_four(seed=3, count=30):
     return first_come(Trace(prompt=trace.prompt, output=trace.output % 40 + 1), 4, 3)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_agrees_with_every_placement_and_with_solvers(kind):
     """Exhaustion = brute force = HiGHS = CP-SAT; a claim beyond a solver's range is not used."""

@@ -40,6 +40,7 @@ def bound(spec, workers, uniform=0.0, start=0, capacity=None, front_ends=1):
     return int(chosen), int(turn.next_worker)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("cases", quick_and_long(many(2500, 250), many(10000, 250)))
 @pytest.mark.parametrize(("spec", "name"), ENGINE)
 def test_rules_by_score_bind_as_their_twins(spec, name, cases):

@@ -198,6 +198,7 @@ def test_without_a_mask_the_final_batches_are_those_of_water_filling():
     assert unmasked > many(1000, 200)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("block", range(4))
 def test_the_pooled_form_decides_as_its_twin(block):
     rng = random.Random(f"iqr {block}")

@@ -100,6 +100,7 @@ def test_equal_loads_keep_the_order_that_they_had() -> None:
     assert plans == [([], []), ([10], [14]), ([], [])]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("states", quick_and_long(many(500, 100), many(2000, 100)))
 @pytest.mark.parametrize("threshold", [5.0, 40.0, 1.0, 0.125, 0.5])
 def test_plans_are_those_of_the_twin(threshold: float, states: int) -> None:

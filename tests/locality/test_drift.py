@@ -131,6 +131,7 @@ def test_the_same_mix_is_no_alarm(town):
     assert (alarms, early >= 10) == (0, True), (alarms, early)
 
 
+@pytest.mark.more
 def test_rarer_alarms_need_higher_thresholds(town):
     table, _ = town
     loose, strict = (DriftWatch(table.drift, 0.1, horizon=1000, false_alarms=share) for share in (0.2, 0.001))
@@ -191,6 +192,7 @@ def test_one_or_two_workers_have_a_mix_too(K):
     assert watch.alarm is None and np.isfinite(list(watch.reading().levels.values())).all()
 
 
+@pytest.mark.more
 def test_threads_lose_no_request(town):
     table, seen = town
     watch = DriftWatch(table.drift, 0.1)

@@ -163,6 +163,7 @@ def test_shares():
     assert zipf_shares(68, 2.012)[:4].sum() == pytest.approx(0.876, abs=1e-3)
 
 
+@pytest.mark.more
 def test_same_domain_batches_of_tasks_activate_17_to_21_percent_fewer():
     cuts, mixed = reductions(task_workload(), worlds=8, batches=16, layers=4)
     for B in cuts:

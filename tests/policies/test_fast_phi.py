@@ -51,6 +51,7 @@ def loads_only(rng, immediate):
     return state
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("admission", ["pooled", "immediate"])
 @pytest.mark.parametrize("rule", ["published", "product"])
 def test_one_node_with_ties_by_load_is_jsq_load_in_any_state(rule, admission):
@@ -137,6 +138,7 @@ class Compared:
         return self.kept.decide(observation)
 
 
+@pytest.mark.some(3)
 @pytest.mark.jit
 @pytest.mark.parametrize("options", ["", "nodes=8,rule=product", "nodes=all,longest=60", "drift=1,drift_scale=mean"])
 @pytest.mark.parametrize("load", [0.7, 1.5])

@@ -217,6 +217,7 @@ def with_memory(seed: int) -> RandomFleet:
     return replace(fleet, setting=replace(fleet.setting, detail=plain, telemetry=None))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("fleets", quick_and_long(20, many(60, 20)))
 def test_nothing_is_sent_that_cannot_start_and_nothing_is_preempted_that_has_room(fleets):
     """With room for all that is left to make nothing is pre-empted at all; sizes and loads alone let that happen."""

@@ -22,6 +22,7 @@ def p99(run: Run) -> float:
     return float(np.quantile(waits, 0.99))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "rule", [*RULES, *(pytest.param(rule, marks=pytest.mark.jit) for rule in SLOW_IN_PLAIN_PYTHON)]
 )

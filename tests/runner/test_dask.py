@@ -154,6 +154,7 @@ def test_a_scheduler_that_dies(tmp_path, store, cluster):
     assert run_tasks(logged(tmp_path, range(20)), store).remaining == 0
 
 
+@pytest.mark.more
 def test_a_worker_of_another_version(store, cluster, monkeypatch):
     cluster.add()
     monkeypatch.setattr(dask_cluster, "provenance", lambda: {"lbopt": "9.9"})
@@ -213,6 +214,7 @@ def test_a_task_whose_workers_always_die(store):
     )
 
 
+@pytest.mark.more
 def test_the_window(tmp_path, store, monkeypatch):
     """No more tasks are with the cluster than keep it busy."""
     monkeypatch.setattr(dask_cluster, "_AT_LEAST", 3)

@@ -46,6 +46,7 @@ def goes_on(folder):
     assert max(calls.count(x) for x in range(10)) <= 2  # once more: those that were under way
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("ending", ["kill -9", "ctrl-c"])
 def test_a_run_goes_on_where_it_was_stopped(tmp_path, begin, engine, ending):

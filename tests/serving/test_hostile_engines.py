@@ -175,6 +175,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("kind", [*REFUSALS, "every other time"])
 @pytest.mark.parametrize("policy", ["auto", "round-robin"])
 def test_a_bad_engine_of_three_fails_nobody(kind, policy):

@@ -376,6 +376,7 @@ def test_without_such_a_rule_the_door_says_so(tmp_path):
 # -- end to end on the virtual clock
 
 
+@pytest.mark.more
 def test_a_mock_fleet_is_served_as_naive_decisions_say(tmp_path):
     """120 clients of three requests: the first tells its experts, the second begins like it, the third is a new one.
 

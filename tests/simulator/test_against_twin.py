@@ -79,6 +79,7 @@ def assert_same_metrics(run: Run, twin: naive.Trajectory) -> None:
     close(ours.energy_joules, theirs.energy)
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("cases", quick_and_long(many(40, 25), many(120, 25)))
 @pytest.mark.parametrize(("spec", "name", "options"), POOLED)
 def test_pooled_runs_are_those_of_the_twin(spec, name, options, cases):
@@ -105,6 +106,7 @@ def test_br_0_runs_are_those_of_the_twin(cases):
         assert_same_metrics(run, twin)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("cases", quick_and_long(many(40, 25), many(120, 25)))
 @pytest.mark.parametrize(("spec", "name", "options"), IMMEDIATE)
 def test_immediate_runs_are_those_of_the_twin(spec, name, options, cases):

@@ -91,6 +91,7 @@ def test_a_fleet_that_has_closed_is_named_not_the_rule() -> None:
         simulate(open_trace("azure-like", count=100, seed=0), make_policy("jsq"), setting, seed=0)
 
 
+@pytest.mark.more
 def test_a_run_without_detail_keeps_the_laws_too() -> None:
     trace = open_trace("azure-like", count=300, seed=0)
     for rule in ("jsq", "br-0"):

@@ -151,6 +151,7 @@ def test_drafts_all_or_none_accepted(acceptance: float, steps: int) -> None:
     assert found.steps["made"].sum() == 7
 
 
+@pytest.mark.more
 @pytest.mark.jit
 def test_drafts_by_chance() -> None:
     # of 20,000 tokens, each step makes 1, 2 or 3 with chances 1 - p, p (1 - p) and p^2

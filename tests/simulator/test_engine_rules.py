@@ -70,6 +70,7 @@ def closed_loop(rng):
     return Case(case.trace, replace(case.setting, arrivals=ClosedLoop(rng.randint(1, 12)), fleet=fleet), case.seed)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("cases", quick_and_long(many(45, 6), many(150, 6)))
 @pytest.mark.parametrize(("spec", "name"), ENGINE)
 def test_every_binding_of_a_run_is_the_twins(spec, name, cases):

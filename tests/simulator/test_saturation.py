@@ -32,7 +32,7 @@ def test_stretching_keeps_the_bursts():
     assert trace.arrival[-1] != times[-1]  # and the trace is as it was
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.jit
 @pytest.mark.parametrize("load", [0.5, 0.95])
 def test_occupancy_of_a_memoryless_trace(load):

@@ -19,6 +19,7 @@ from lbopt.simulator import ClosedLoop, SimulationSetting, Telemetry, TraceTimes
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
 
+@pytest.mark.some(13)
 @pytest.mark.parametrize("cases", quick_and_long(many(20, 4), many(40, 4)))
 @pytest.mark.parametrize("spec", [*(spec for spec, *_ in (*POOLED, *IMMEDIATE)), "br-0", "br-0-bypass", "iqr"])
 def test_a_report_before_every_decision_is_the_truth(spec, cases):
@@ -51,6 +52,7 @@ def test_pooled_runs_are_those_of_the_twin(spec, name, options, cases):
         assert_same(case.run(spec), case.naive_run(name, options, "pooled"))
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("cases", quick_and_long(many(35, 6), many(120, 6)))
 @pytest.mark.parametrize(("spec", "name", "options"), IMMEDIATE)
 def test_immediate_runs_are_those_of_the_twin(spec, name, options, cases):

@@ -201,6 +201,7 @@ def test_nothing_ends_is_a_gate_that_is_shut():
     assert run.metrics().to_dict() == ran("nothing ends")[1]
 
 
+@pytest.mark.more
 def test_br_h_without_a_window_is_br_0():
     """With alpha = 1, beta = G and the usual options: number for number, in states and long runs."""
     found = run_misprediction(config(policies=("br-h:beta=3",), noise=(), bias=(), shuffled=(), states=3, seeds=1))
@@ -228,6 +229,7 @@ def test_two_rules_and_bf_io():
     assert by_case[f"{NAME} | exact"].metrics["imbalance_tokens"].value.low is None
 
 
+@pytest.mark.more
 def test_a_file_keeps_its_first_fifth_for_learning(tmp_path):
     """Also where it is resampled: what is run must not have been learnt by heart."""
     rng = np.random.default_rng(3)

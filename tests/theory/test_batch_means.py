@@ -47,6 +47,7 @@ def test_batches_last_twenty_memories() -> None:
     assert [batch_steps(p) for p in (0.2, 0.03, 1.0)] == [100, 667, 20]
 
 
+@pytest.mark.more
 def test_intervals_cover_the_mean_of_a_chain_that_remembers() -> None:
     """2,000 AR(1) chains with a memory of 1/p, p = 0.2, in 20 batches of 20/p: 93 to 97 % of 95 % intervals hold it.
 

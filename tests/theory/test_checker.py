@@ -21,6 +21,7 @@ from lbopt.theory.finding import Finding, Verdict, gravest
 SLOTS = (16, 64, 256, 1024)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("exponent", [0.5, -1.0, 0.4])
 @pytest.mark.parametrize("errors", [(0.01, 0.01, 0.01, 0.01), (0.002, 0.02, 0.01, 0.04)])
 def test_intervals_of_an_exponent_cover_it(exponent: float, errors: tuple[float, ...]) -> None:

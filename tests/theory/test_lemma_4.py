@@ -102,6 +102,7 @@ def test_the_last_term_is_the_tail_of_the_ages():
     assert G * B**2 * tail <= only_old <= 1.1 * G * B**2 * tail
 
 
+@pytest.mark.more
 @given(
     eta=st.floats(0.01, 0.99),
     exponent=st.floats(0, 40),

@@ -141,6 +141,7 @@ def test_promised_accuracy_against_plain_convolution(p: float, s_max: int, B: in
         assert law.expected_imbalance(G) == pytest.approx(plain_imbalance(slot, B, G), rel=close), G
 
 
+@pytest.mark.some(2)
 @pytest.mark.skipif(np.finfo(np.longdouble).eps > 2e-19, reason="no floats longer than 64 bits here")
 @pytest.mark.parametrize(
     ("p", "s_max", "B"), [(0.2, 8, 16), (0.02, 100, 72), (0.02, 100, 4096), (0.2, 8, 65536), (0.001, 10, 1024)]

@@ -35,6 +35,7 @@ def test_the_first_regime_holds(name: str) -> None:
     assert judged(found(name, "first")) == {Verdict.HOLDS}
 
 
+@pytest.mark.some(9)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("factor", [0.7, 1.35])
 def test_a_constant_that_is_a_third_off_is_seen_in_one_regime(name: str, factor: float) -> None:

@@ -58,6 +58,7 @@ LAWS = [
 ]
 
 
+@pytest.mark.some(8)
 @pytest.mark.jit
 @pytest.mark.parametrize(("name", "module", "law"), LAWS)
 def test_a_wrong_constant_is_caught(name: str, module: Any, law: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,6 +87,7 @@ SWAPS = [
 ]
 
 
+@pytest.mark.some(3)
 @pytest.mark.jit
 @pytest.mark.parametrize(("name", "interface", "other"), SWAPS)
 def test_another_interface_is_caught(name: str, interface: str, other: str, monkeypatch: pytest.MonkeyPatch) -> None:

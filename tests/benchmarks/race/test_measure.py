@@ -32,6 +32,7 @@ def test_every_solver_finds_the_optimum(solver, shape):
     assert found["trusted"]
 
 
+@pytest.mark.more
 def test_nothing_to_admit():
     """A problem without a decision is proved at once by everybody."""
     assert run("highs", StepProblem.now([3, 5], [0, 0], [4]))["status"] == "proved"
@@ -57,6 +58,7 @@ def with_backend(monkeypatch, answer):
     return backend
 
 
+@pytest.mark.more
 def test_writing_the_model_down_is_not_timed(monkeypatch):
     """Neither in the seconds nor in the limit that the solver gets."""
     backend = with_backend(monkeypatch, lambda task: RawAnswer(values=None, bound=None, stop="time", native_status=""))
@@ -68,6 +70,7 @@ def test_writing_the_model_down_is_not_timed(monkeypatch):
     assert found["stop"] == "time"
 
 
+@pytest.mark.more
 def test_only_what_the_solver_itself_ended_is_closed(monkeypatch):
     """Greedy meets the elementary bound, but the solver ran out of time: open with a gap of zero, not a quick proof."""
     with_backend(monkeypatch, lambda task: RawAnswer(values=None, bound=None, stop="time", native_status=""))
@@ -96,6 +99,7 @@ def test_a_placement_that_breaks_a_rule_is_not_used(monkeypatch):
     assert (found["stop"], found["status"]) == ("contradicted", "open")
 
 
+@pytest.mark.more
 def test_numbers_that_a_solver_is_not_started_with(monkeypatch):
     """HiGHS may hang on them, deaf to its limit: the run is refused and open."""
     with_backend(monkeypatch, lambda task: pytest.fail("was started"))

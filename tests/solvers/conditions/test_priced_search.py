@@ -49,6 +49,7 @@ def contradiction(case, seen: Counter) -> str | None:
     return None
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_agrees_with_enumeration_and_its_proof_is_accepted(kind):
     """Each condition and mixtures; the checker may not enumerate anything itself."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from naive.conditions import decisions
@@ -174,6 +175,7 @@ def _weights(total: int, offsets: list[int]) -> list[int]:
     return weights
 
 
+@pytest.mark.more
 @settings(max_examples=60, deadline=None)
 @given(cases())
 def test_no_more_leaves_than_estimated(case):

@@ -243,6 +243,7 @@ def test_prices_alone_never_hand_out_what_is_not_there():
     assert answer.bound <= value
 
 
+@pytest.mark.more
 def test_empty_workers_and_the_others_cannot_carry_all():
     """More workers than requests: the best placement leaves workers out, whose room the next target would need.
 

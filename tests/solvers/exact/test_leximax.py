@@ -39,6 +39,7 @@ def steady(rng, workers, waiting, top=400, most=3):
     return StepProblem.now(base, slots, rng.integers(1, top, waiting))
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("block", range(6))
 def test_it_agrees_with_exhaustion(block):
     for seed in range(100 * block, 100 * block + 100):

@@ -254,6 +254,7 @@ def test_steady_states_by_placements():
     assert len(records) > 20 and "pattern" not in records
 
 
+@pytest.mark.more
 def test_a_class_of_which_nothing_is_left_is_not_placed_again():
     """The case in which it was found: rounding made a placed request look split, and it was placed a second time."""
     data = json.loads((Path(__file__).parent / "split_class.json").read_text())

@@ -69,7 +69,7 @@ def tiny(seed: int) -> StepProblem:
     )[seed % 3]
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize("solver", ["exact", "search", "auto"])
 def test_seven_requests_of_any_size_are_decided(solver):
     for seed in range(3):

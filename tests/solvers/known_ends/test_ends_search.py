@@ -33,6 +33,7 @@ def with_ends(workers, count, *, pool=64, slots=24, horizon=20, seed=5):
         yield StepProblem(base=problem.base, slots=problem.slots, work=problem.work * alive)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("top", TOPS)
 def test_it_agrees_with_brute_force(top):
     rng = random.Random(top)

@@ -27,6 +27,7 @@ def steady(workers, count, horizon=20, seed=5):
     return list(fleet.problems(count, warm_up=300, spacing=20, horizon=horizon))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("top", [1, 4, 30, 1000, 10**5])
 def test_it_agrees_with_exhaustion(top):
     rng = random.Random(top)
