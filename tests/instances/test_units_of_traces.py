@@ -59,6 +59,12 @@ def test_unit_of_what_the_values_say(tmp_path, others):
         unit_of(seconds.round(3).tolist(), "s")
 
 
+def test_a_file_may_say_the_unit_itself(tmp_path):
+    """As `lbopt serve export` does: a fast engine's milliseconds have fractions, too."""
+    path = file_of(tmp_path, [time + 0.125 for time in range(60)], timestamp_unit="ms")
+    assert read(path).trace.arrival[-1] == 0.059
+
+
 def test_unit_of_a_column_of_ones_own(tmp_path):
     """The name of a column says its unit; without one, seconds are doubted where they make traffic slow."""
     path, columns = tmp_path / "t.csv", Columns("p", "o", "arrived")

@@ -33,7 +33,7 @@ def json_rows(contents: Contents, format: Format, source: str, *, skip_malformed
     contents, format, source, skip_malformed
         As in `read_rows`.
     """
-    prompt, output = array("q"), array("q")
+    prompt, output, said = array("q"), array("q"), ""
     names, malformed, size = format.columns, 0, format.block_tokens
     arrivals = (
         None
@@ -58,6 +58,8 @@ def json_rows(contents: Contents, format: Format, source: str, *, skip_malformed
                 raise InputError(f"{source}, {where.format(place)}: {fault}") from None
             malformed += 1
             continue
+        if not prompt:
+            said = str(record.get("timestamp_unit", ""))
         prompt.append(request)
         output.append(answer)
         if blocks.field is not None:
@@ -76,7 +78,7 @@ def json_rows(contents: Contents, format: Format, source: str, *, skip_malformed
         malformed=malformed + left_out.size,
         prefixes=None if prefixes is None else prefixes.of_requests(kept),
         later=arrivals.later,
-        unit="" if arrivals.dates is None else DATES,
+        unit=said if arrivals.dates is None else DATES,
     )
 
 

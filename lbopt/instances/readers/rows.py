@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lbopt.columns import unit_in
+from lbopt.columns import SECONDS, unit_in
 from lbopt.exceptions import InputError
 from lbopt.files import csv_records, listed, shown, without_blank_end
 from lbopt.instances.readers.formats import Clock, Contents, Format, Layout, adapted, header_of, locate
@@ -81,6 +81,8 @@ def read_rows(
     if not rows.arrival.size:
         return rows
     name, said = format.columns.arrival, format.unit or unit_in(format.columns.arrival)
+    if unit is None and rows.unit in SECONDS:  # the file says it itself
+        unit = rows.unit
     if unit is None:
         unit = said or "s"
         if not format.certain:

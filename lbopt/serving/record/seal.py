@@ -155,6 +155,7 @@ def prefix_trace(outcomes: Iterable[tuple[dict[str, Any], int]]) -> tuple[str, i
             named.append(numbers.setdefault(f"{hashes[last]}/{j}", len(numbers)))
         line = {
             "timestamp": round(1000 * (row["arrival"] - begun), 3),
+            "timestamp_unit": "ms",  # beyond doubt, whatever the rate is
             "input_length": row["prompt"],
             "output_length": row["output"],
             "hash_ids": named,
