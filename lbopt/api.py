@@ -78,11 +78,17 @@ def audit(
     >>> outcome.recommendation.verdict, outcome.recommendation.rule
     ('switch', 'jsq-load')
     """
+    from lbopt.instances.rank_log import is_rank_log
     from lbopt.instances.router_log import RouterLog
     from lbopt.studies.audit import AuditConfig, audit_log, run_audit
 
     if not isinstance(log, str | Path | RouterLog):
         raise InputError(f"log is of type {type(log).__name__}; expected the path of a file, or a RouterLog")
+    if not isinstance(log, RouterLog) and is_rank_log(log):
+        raise InputError(
+            f"'{log}' says what ranks hold, not which requests there were; lbopt.studies.audit.run_ranks reads it: "
+            "run_ranks(RanksConfig(log=...))"
+        )
     if columns is not None and not isinstance(columns, Mapping):
         raise InputError(f"columns is {columns!r}; expected a mapping such as {{'worker': 'pod'}}")
     if policies is not None and not policies:

@@ -43,14 +43,25 @@ EXECUTION = {
 
 def study_verb(name: str) -> Callable[..., None]:
     """Return the command of the study `name`: it asks for the configuration, where to run, and the folder."""
-    study, kinds = find_study(name), []
+    study, kinds = find_study(name), list[type[Any]]()
     if name == "prefill":
         from lbopt.studies.prefill.study import Instances
 
         kinds.append(Instances)
+    if name == "audit":
+        from lbopt.studies.audit.ranks import RankOptions
+
+        kinds.append(RankOptions)
 
     def verb(**given: Any) -> None:
         out = study.folder if given["out"] is None else given["out"]
+        if name == "audit":
+            from lbopt.cli.rank_audit import audit_of_ranks, is_of_ranks
+
+            if is_of_ranks(given):
+                of_ranks, run = audit_of_ranks(given)
+                carry_out("ranks", of_ranks, out, run)
+                return
         execution = {key: given[key] for key in EXECUTION} if study.tasks else {}
         config = _config(study, given)
         if name == "audit":

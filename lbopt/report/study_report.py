@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 #: Name of a study -> module of its `StudyReport`, whose name in the module is ``REPORT``.
 REPORTS = {
     "audit": "lbopt.report.audit_report",
+    "ranks": "lbopt.report.ranks_report",
     "gap": "lbopt.report.gap_report",
     "hindsight": "lbopt.report.hindsight_report",
     "batches": "lbopt.report.batch_gap_report",

@@ -160,7 +160,8 @@ def test_a_configuration_survives_its_folder(name):
         config = study.config.of(["lemma-1"], seed=3)
         assert study.config.from_dict(json.loads(json.dumps(config.to_dict()))).to_dict() == config.to_dict()
         return
-    config = study.config(log="router.csv", columns=("worker=pod",)) if name == "audit" else study.config()
+    given = {"audit": {"log": "a.csv", "columns": ("worker=pod",)}, "ranks": {"log": "server.log", "more": ("b.log",)}}
+    config = study.config(**given.get(name, {}))
     assert study.config.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
 

@@ -13,6 +13,7 @@ from lbopt.studies.registry import STUDIES, find_study
 #: A small run of every study.
 SMALL = {
     "audit": f"audit {ROOT / 'examples' / 'logs' / 'fleet.csv'} -p jsq -p br-0 --states 3 -o out",
+    "ranks": f"audit {ROOT / 'tests' / 'stored' / 'rank_logs' / 'sglang.log'} -o out",
     "gap": "gap burstgpt-like -n 300 -G 3 -B 4 --behaviour fcfs --states 2 -p fcfs -p br-0 --time-limit 60 -o out",
     "hindsight": "hindsight burstgpt-like -n 200 -G 3 -B 4 -p jsq -p auto --effort 2 -o out",
     "batches": "gap --side prefill -n 200 --states 1 --behaviour pbaa --time-limit 60 -o out",

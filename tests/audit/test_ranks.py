@@ -1,0 +1,108 @@
+"""What loads of ranks say: the wait and its bounds, whether there is a barrier, its cause, and who is stuck."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lbopt.instances.rank_log import read_rank_log
+from lbopt.studies.audit import RanksConfig, run_ranks
+from lbopt.studies.audit.rank_loads import Loads, barrier_of, own_law
+
+STORED = Path(__file__).parents[1] / "stored" / "rank_logs"
+
+
+def audited(name, **more):
+    return run_ranks(RanksConfig(log=str(STORED / name), **more))
+
+
+def sentence(outcome, kind):
+    return next(one.sentence for one in outcome.findings if one.kind == kind)
+
+
+@pytest.fixture(scope="module")
+def sglang():
+    return audited("sglang.log", price=2.0, gpus=16)
+
+
+def test_the_wait_by_tokens_is_the_most_and_a_law_with_a_fixed_part_gives_less(sglang):
+    loads = sglang.loads.loads
+    assert sglang.idle.share == pytest.approx(np.mean(1 - loads.sum(axis=1) / (4 * loads.max(axis=1))))
+    assert 0.45 < sglang.idle.share < 0.46 and sglang.idle.counts == pytest.approx(1 - 35 / 44)
+    of_tokens, *of_cards = sglang.shares
+    assert of_tokens.high == sglang.idle.share and of_cards
+    assert all(0 < one.low <= one.high < 0.2 for one in of_cards)
+    assert sglang.money.high == pytest.approx(sglang.idle.share * 16 * 2 * 730)
+    assert sglang.money.low == pytest.approx(min(one.low for one in of_cards) * 16 * 2 * 730)
+
+
+def test_ranks_of_a_barrier_go_at_one_pace_and_others_do_not(sglang):
+    assert sglang.barrier.verdict == "yes" and "38.1" in sentence(sglang, "barrier")
+    apart = audited("vllm.log")
+    assert apart.barrier.verdict == "unknown"  # one moment with both ranks: 22.7 and 26.1 tokens a second a request
+    assert "silent" in " ".join([*apart.notes, sentence(apart, "silent ranks")])
+
+
+def test_the_cause_the_stuck_and_the_bound_are_said(sglang):
+    assert "stay" in sentence(sglang, "cause") and "rank 0 is the heaviest in 100 %" in sentence(sglang, "cause")
+    assert "a rule that counts tokens has something to win" in sentence(sglang, "lengths")
+    assert "21 requests" in sentence(sglang, "stuck") and "ranks 1, 2, 3 had room" in sentence(sglang, "stuck")
+    assert "No rule can save more than 46.0 %" in sentence(sglang, "bound")
+    assert any("--decode-log-interval" in one for one in sglang.to_log)
+
+
+def test_shares_become_tokens_by_a_size_that_is_said_or_given():
+    said = audited("vllm.log")
+    assert said.loads.unit == "tokens" and "inferred" in said.loads.how
+    assert said.loads.loads[0, 0] == 642_656
+    shares = audited("metrics.prom")
+    assert shares.loads.unit.startswith("share") and [one.law for one in shares.shares] == [said.shares[0].law]
+    given = audited("metrics.prom", kv_capacity=1000)
+    assert given.loads.loads.tolist() == [[930, 180, 0, 0]] and given.idle.share == shares.idle.share
+
+
+def test_one_rank_is_no_imbalance(tmp_path):
+    log = tmp_path / "one.log"
+    log.write_text("".join(one for one in (STORED / "sglang.log").open() if "DP0" in one))
+    outcome = run_ranks(RanksConfig(log=str(log)))
+    assert not outcome.shares and outcome.money is None and "one rank" in sentence(outcome, "one rank")
+
+
+def test_the_table_of_moments_is_read_again_with_the_same_answer(sglang, tmp_path):
+    from lbopt.report.folder import write_csv
+
+    write_csv(tmp_path / "series.csv", sglang.moments())
+    assert run_ranks(RanksConfig(log=str(tmp_path / "series.csv"))).idle == sglang.idle
+
+
+def test_a_law_of_the_own_steps_covers_the_wait_and_is_left_out_where_loads_hardly_move():
+    """Loads of eight ranks and steps of 10 ms + 0.1 µs a token with 5 % of noise: 40 logs of 200 moments."""
+    rng, covered = np.random.default_rng(7), 0
+    series = read_rank_log([STORED / "sglang.log"])
+    for _ in range(40):
+        loads = rng.gamma(30.0, 2000.0, (200, 8)) * rng.uniform(0.6, 1.4, (200, 1))
+        heaviest = loads.max(axis=1)
+        step = (0.010 + 1e-7 * heaviest) * rng.normal(1.0, 0.05, 200)
+        truth = (1e-7 * (heaviest - loads.mean(axis=1))).mean() / (0.010 + 1e-7 * heaviest).mean()
+        running = np.full((200, 8), 20.0)
+        fleet = _series(series, loads, running, running / step[:, None])
+        found = own_law(Loads(loads, "tokens", ""), fleet, barrier_of(fleet))
+        covered += found.low <= truth <= found.high
+    assert covered >= 34
+    still = np.tile(loads[:1], (200, 1))
+    fleet = _series(series, still, running, running / 0.02)
+    assert own_law(Loads(still, "tokens", ""), fleet, barrier_of(fleet)) is None
+
+
+def _series(like, tokens, running, made):
+    from dataclasses import replace
+
+    T, G = tokens.shape
+    return replace(
+        like,
+        seconds=np.arange(T, dtype=float),
+        ranks=tuple(map(str, range(G))),
+        group=np.zeros(G, dtype=np.int64),
+        values={"tokens": tokens, "running": running, "made": made},
+        silent=np.zeros((T, G), dtype=bool),
+    )
