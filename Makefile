@@ -9,6 +9,7 @@ STAMP := $(VENV)/.installed
 # Several processes share the kernel cache: one compiles a kernel, the others wait for it. Each takes one core.
 TOGETHER := -n auto --dist worksteal
 ONE_CORE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+LINT = $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 # Few files have tests that run alone; to import all of them takes as long as those tests.
 ALONE = $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
 UNCOMPILED := tests/kernels tests/policies tests/simulator tests/assignment tests/prefill tests/serving/test_same_as_simulator.py
@@ -53,14 +54,11 @@ serve-demo: $(STAMP)
 		--router "auto=$(BIN)/lbopt serve --fleet {fleet} --policy auto --port {port}"
 
 lint: $(STAMP)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(LINT)
 
 # Lint, types and the import contract are checked while the tests run, and said after them.
 test: $(STAMP)
-	@$(MAKE) --no-print-directory lint >$(VENV)/lint.log 2>&1 & lint=$$!; \
+	@{ $(LINT); } >$(VENV)/lint.log 2>&1 & lint=$$!; \
 	$(ONE_CORE) $(BIN)/python -m pytest $(TOGETHER) -m "not slow and not more and not alone"; tests=$$?; \
 	wait $$lint; lint=$$?; cat $(VENV)/lint.log; \
 	$(BIN)/python -m pytest -m "alone and not more and not slow" $(ALONE); alone=$$?; \

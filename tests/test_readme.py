@@ -33,7 +33,7 @@ def commands(page: Path) -> list[str]:
     return [line.strip() for line in re.findall(r"^\s*(?:\$ )?(lbopt \w.*)$", text, re.MULTILINE)]
 
 
-@pytest.mark.some(but=("locality.md", "hindsight.md", "misprediction.md", "mock.md"))
+@pytest.mark.some(but=("locality.md", "hindsight.md", "misprediction.md", "mock.md", "policies.md"))
 @pytest.mark.jit
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
 def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ CASES = [
 ]
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.jit
 @pytest.mark.parametrize(("name", "fault"), CASES)
 def test_a_recommended_rule_is_faster_in_spite_of_the_fault(name: str, fault: str) -> None:

@@ -292,6 +292,7 @@ def test_folders_that_cannot_be_written(refused, verb, out, expected):
     refused(expected, verb, *TINY, "-o", out)
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     ("change", "expected"),
     [

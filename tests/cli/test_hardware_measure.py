@@ -125,6 +125,7 @@ def test_an_interrupted_measurement_leaves_what_it_has(measure, fake, here):
     assert tomllib.loads((here / "out" / "card.toml").read_text())["account"]["interrupted"] is True
 
 
+@pytest.mark.more
 def test_ctrl_c_in_a_real_process(tmp_path):
     """It leaves a file when it has begun to compute; what comes then is 130 and no traceback."""
     (tmp_path / "watched.py").write_text(

@@ -169,7 +169,7 @@ def test_an_interrupted_simulation_leaves_nothing(start, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"slow.py", "watched.py", "there"}
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize("when", ["during", "after"])
 def test_an_interrupted_exact_simulation_stops(start, tmp_path, when):
     """Ctrl-C during `simulate -p bf-io` ends the run, whether a decision is being solved or has just been."""

@@ -13,6 +13,7 @@ SMALL = (*FLEET, "-H", 4, "--states", 3, "--seeds", 2, "--noise", 1, "--bias", 0
 RULE = "br-h:stage_switch=0"
 
 
+@pytest.mark.more
 def test_a_family_is_studied(type_in, here):
     code, shown, said = type_in("study", "misprediction", "azure-like", *SMALL, "-p", RULE, "--out", "out")
     assert code == 0, said

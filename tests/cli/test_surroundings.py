@@ -22,7 +22,7 @@ SURROUNDINGS = {
 }
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", SURROUNDINGS)
 def test_verbs_say_the_same_everywhere(name, tmp_path):
     """No traceback and no escape sequence; the same words, but for signs that the terminal lacks."""

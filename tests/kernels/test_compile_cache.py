@@ -144,6 +144,7 @@ print(int(answer), sum(best_ranked.stats.cache_misses.values()))
 """
 
 
+@pytest.mark.more
 @pytest.mark.jit
 def test_processes_that_start_together_compile_a_kernel_once_for_each_type(copy):
     """Four processes, two element types: all answer right, two compile, and a fifth finds both in the cache."""

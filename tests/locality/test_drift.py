@@ -143,6 +143,7 @@ def test_rarer_alarms_need_higher_thresholds(town):
     assert np.array_equal(loose.thresholds, again.thresholds)
 
 
+@pytest.mark.more
 def test_a_quarter_that_moves_to_a_known_kind_is_found(town):
     """By the chart of the mix, within 500 requests as a rule; the other charts alone take thousands."""
     table, seen = town

@@ -28,6 +28,7 @@ def colours(path: Path) -> int:
     return len(np.unique((pixels[..., :3] * 15).astype(np.int64) @ np.array([256, 16, 1])))
 
 
+@pytest.mark.more
 def test_a_whole_folder(tmp_path: Path) -> None:
     found = made_up()
     write_study_folder("locality", found, tmp_path / "out", "lbopt study locality")

@@ -48,7 +48,7 @@ def goes_on(path, kept, easy):
     assert rows(path) == easy
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize("limit", [1_000_000, 1_234_567])
 def test_a_limit_of_file_sizes(tmp_path, begin, easy, limit):
     """As a quota does it: SQLite's write fails in the middle of a commit."""

@@ -67,7 +67,7 @@ def test_the_leading_term_is_what_small_steps_leave() -> None:
     assert ratio[1] == pytest.approx(1 - 2 / 30, abs=0.03)  # forgetting takes 2 b / B away
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.jit
 @pytest.mark.parametrize("times", [1.0, 0.9, 1.1])
 def test_a_tenth_less_or_more_is_caught_at_the_quick_level(times: float, monkeypatch: pytest.MonkeyPatch) -> None:

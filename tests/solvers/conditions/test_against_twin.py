@@ -20,7 +20,7 @@ from lbopt.solvers.registry import ENGINES, create, is_available
 SOLVERS = ("cp-sat", "highs", "pulp")
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("cases", quick_and_long(60, 150))
 @pytest.mark.parametrize("kind", KINDS)
 def test_exhaustion_finds_what_the_enumeration_finds(kind, cases):
@@ -36,7 +36,7 @@ def test_exhaustion_finds_what_the_enumeration_finds(kind, cases):
     )
 
 
-@pytest.mark.some(12)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_solvers_find_what_the_enumeration_finds(kind, solver):
