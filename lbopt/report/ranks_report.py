@@ -17,7 +17,7 @@ from lbopt.studies.audit.ranks import RanksOutcome
 from lbopt.table import Column, Table, table_of
 
 _percent = fixed(1, 100, " %")
-_MOST_LINES = 16
+_MOST_LINES, _MOST_POINTS = 16, 400
 _UNITS = {"tokens": "load (tokens)", "requests": "running requests", "share of the KV cache": "KV cache in use (%)"}
 
 
@@ -101,9 +101,17 @@ def draw_loads(outcome: RanksOutcome, axes: Axes) -> None:
     series, loads = outcome.series, outcome.loads.loads * (100 if outcome.loads.unit.startswith("share") else 1)
     length = float(series.seconds[-1])
     unit, factor = ("s", 1.0) if length < 600 else ("min", 60.0) if length < 36_000 else ("h", 3600.0)
-    when = series.seconds / factor
+    known = ~np.isnan(loads).all(axis=1)
+    when, loads = series.seconds[known] / factor, loads[known]
+    heaviest, lightest, mean = np.nanmax(loads, axis=1), np.nanmin(loads, axis=1), np.nanmean(loads, axis=1)
+    if when.size > _MOST_POINTS:  # of a long log, means of equally many moments
+        parts = np.linspace(0, when.size, _MOST_POINTS + 1).astype(int)[:-1]
+        counts = np.diff([*parts, when.size])
+        when, heaviest, lightest, mean = (
+            np.add.reduceat(one, parts) / counts for one in (when, heaviest, lightest, mean)
+        )
+        loads = np.add.reduceat(np.nan_to_num(loads), parts) / counts[:, None]
     mark = "o" if when.size < 30 else None
-    heaviest, mean = np.nanmax(loads, axis=1), np.nanmean(loads, axis=1)
     axes.fill_between(when, mean, heaviest, color=GREY, alpha=0.15, label="waits at the barrier", linewidth=0)
     if len(series.ranks) <= _MOST_LINES:
         for g, name in enumerate(series.ranks):
@@ -111,7 +119,7 @@ def draw_loads(outcome: RanksOutcome, axes: Axes) -> None:
                 when, loads[:, g], marker=mark, markersize=3, linewidth=1.3, label=f"rank {name}", **line_style(g)
             )
     else:
-        for k, (name, values) in enumerate((("heaviest", heaviest), ("lightest", np.nanmin(loads, axis=1)))):
+        for k, (name, values) in enumerate((("heaviest", heaviest), ("lightest", lightest))):
             axes.plot(
                 when, values, marker=mark, markersize=3, label=f"{name} of {len(series.ranks)} ranks", **line_style(k)
             )

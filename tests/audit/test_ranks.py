@@ -68,6 +68,18 @@ def test_one_rank_is_no_imbalance(tmp_path):
     assert not outcome.shares and outcome.money is None and "one rank" in sentence(outcome, "one rank")
 
 
+def test_requests_that_hold_nothing_are_counted(tmp_path):
+    """SGLang's count of tokens stands at 0 where decoding is faked under load."""
+    import re
+
+    log = tmp_path / "stress.log"
+    log.write_text(
+        re.sub(r"#token: \d+, token usage: [\d.]+", "#token: 0, token usage: 0.00", (STORED / "sglang.log").read_text())
+    )
+    outcome = run_ranks(RanksConfig(log=str(log)))
+    assert outcome.loads.unit == "requests" and outcome.idle.share == pytest.approx(1 - 35 / 44)
+
+
 def test_the_table_of_moments_is_read_again_with_the_same_answer(sglang, tmp_path):
     from lbopt.report.folder import write_csv
 

@@ -215,10 +215,10 @@ def _moments(placed: list[tuple[int, RankLine]], clocked: bool) -> tuple[list[_R
 
 
 def _table(rows: list[_Row], shape: tuple[int, int]) -> dict[str, Floats]:
-    values: dict[str, Floats] = {}
+    values = {name: np.full(shape, np.nan) for name in {name for row in rows for _, name in row}}
     for t, row in enumerate(rows):
         for (g, name), value in row.items():
-            values.setdefault(name, np.full(shape, np.nan))[t, g] = value
+            values[name][t, g] = value
     return values
 
 

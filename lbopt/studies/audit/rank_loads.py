@@ -59,9 +59,10 @@ def loads_of(series: RankSeries, capacity: int | None) -> Loads:
     """
     tokens, share, running = (series.of(name) for name in ("tokens", "share", "running"))
     known = ~series.silent
-    if not np.isnan(tokens[known]).any():
+    runs = np.nansum(running) > 0
+    if not np.isnan(tokens[known]).any() and (tokens[known].any() or not runs):  # faked decoding runs and holds nothing
         return Loads(tokens, "tokens", "tokens as the engine counts them, exact")
-    if not np.isnan(share[known]).all():
+    if not np.isnan(share[known]).all() and (np.nansum(share) > 0 or not runs):
         held = series.capacity if capacity is None else np.full(len(series.ranks), float(capacity))
         if not np.isnan(held).any():
             said = "the log's own" if capacity is None else "the given"

@@ -175,7 +175,7 @@ class RanksOutcome(Outcome):
     def ranks(self) -> list[dict[str, Any]]:
         """Return one row a rank: means over moments."""
         series, loads = self.series, self.loads.loads
-        ends = np.nanmax(loads, axis=1, keepdims=True)
+        ends = np.nan_to_num(loads).max(axis=1, keepdims=True)
         prefill = np.nansum(series.of("prefill"), axis=0)
         rows = []
         for g, name in enumerate(series.ranks):
