@@ -81,7 +81,8 @@ def arrival_times(trace: Trace, setting: SimulationSetting, load: float | None) 
     """Return the trace's arrival times in seconds, stretched to `load` times the saturation rate."""
     if trace.arrival is None:
         raise InputError(
-            f"trace '{trace.name}' has no arrival times that hold for every fleet; use a closed loop (arrivals=closed)"
+            f"trace '{trace.name}' has no arrival times (lengths alone, or turns after an answer); use a closed loop "
+            "(arrivals=closed)"
         )
     times = np.array(trace.arrival, dtype=np.float64)
     if load is None:

@@ -53,9 +53,9 @@ class RequestSource(Configuration):
         ),
     ] = "auto"
     format: Annotated[str, Option("Trace format; auto tells it from the content.")] = "auto"
-    prompt_column: Annotated[str | None, Option("Column of prompt tokens, for a CSV of your own.")] = None
-    output_column: Annotated[str | None, Option("Column of output tokens, for a CSV of your own.")] = None
-    arrival_column: Annotated[str | None, Option("Column of arrival times, for a CSV of your own.")] = None
+    prompt_column: Annotated[str | None, Option("Column of prompt tokens, for a file of your own.")] = None
+    output_column: Annotated[str | None, Option("Column of output tokens, for a file of your own.")] = None
+    arrival_column: Annotated[str | None, Option("Column of arrival times, for a file of your own.")] = None
     unit: Annotated[
         str | None,
         Option("Unit of arrival times: s, ms, us or ns.", shown="the format's", later="left out"),
@@ -83,7 +83,7 @@ class RequestSource(Configuration):
             self._check_other()
         named = (self.prompt_column, self.output_column, self.arrival_column)
         if any(named) and None in named[:2]:
-            raise InputError("a CSV file with columns of your own needs both prompt_column and output_column")
+            raise InputError("a file with columns of your own needs both prompt_column and output_column")
 
     def _check_other(self) -> None:
         """Refuse requests to learn from that are those that are run."""

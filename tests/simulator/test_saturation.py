@@ -75,7 +75,7 @@ def test_a_trace_without_times_needs_a_closed_loop():
     trace = Trace(prompt=[5], output=[3], name="timeless")
     for arrivals in (TraceTimes(), TraceTimes(0.5)):
         with pytest.raises(
-            InputError, match=r"trace 'timeless' has no arrival times that hold for every fleet; use a closed loop"
+            InputError, match=r"trace 'timeless' has no arrival times \(lengths alone, .*; use a closed loop"
         ):
             Case(trace, SimulationSetting(Fleet(1, 1), arrivals)).run("fcfs")
     assert Case(trace, SimulationSetting(Fleet(1, 1), ClosedLoop())).run("fcfs").num_steps == 3

@@ -21,6 +21,8 @@ from lbopt.instances.readers.values import RowFault, field_of, parse
 
 LONGEST_LINE = 2**22
 
+_NAME_THEM = "; other names are given as prompt_column and output_column"
+
 #: The first line of an agentic trace of Dynamo says this, and the size of blocks.
 _AGENTIC = "dynamo.agentic_mooncake"
 
@@ -50,7 +52,7 @@ def json_rows(contents: Contents, format: Format, source: str, *, skip_malformed
             try:
                 request, answer = lengths(names, record[names.prompt], record[names.output])
             except (KeyError, TypeError):  # a fault instead of a row, no object, or one without a field
-                request, answer = lengths(names, field_of(record, names.prompt), field_of(record, names.output))
+                request, answer = lengths(names, *(field_of(record, name, _NAME_THEM) for name in names.named[:2]))
             if arrivals is not None:
                 arrivals.add(place, record)
         except RowFault as fault:

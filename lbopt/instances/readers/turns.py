@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.files import shown
-from lbopt.instances.readers.values import BAD, DateColumn, RowFault, field_of, relative_seconds, seconds
+from lbopt.files import listed, shown
+from lbopt.instances.readers.values import BAD, DateColumn, RowFault, relative_seconds, seconds
 
 #: Fields of a row that may be a later turn.
 _OF_TURNS = {"session_id", "delay", "delay_ms", "wait_for"}
@@ -60,7 +60,11 @@ class Arrivals:
         elif stamp is None:
             self._untimed.append(len(self.times))
             if self._missing is None:
-                self._missing = place, _what_is_missing(record, self._name)
+                name = self._name
+                self._missing = (
+                    place,
+                    f"{name} is null" if name in record else f"no field {name!r}; it has {listed(record)}",
+                )
         self.times.append(time)
 
     def _time(self, place: int, stamp: Any) -> float:
@@ -123,11 +127,3 @@ class Arrivals:
 
 def _is_date(stamp: Any) -> bool:
     return isinstance(stamp, str) and ":" in stamp
-
-
-def _what_is_missing(record: Any, name: str) -> str:
-    try:
-        field_of(record, name)
-    except RowFault as fault:
-        return str(fault)
-    return f"{name} is null"

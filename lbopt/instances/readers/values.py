@@ -30,7 +30,7 @@ EPOCH = (946_684_800.0, 4_102_444_800.0)
 BAD = np.iinfo(np.int64).min
 
 #: Fields that hold prompts as text.
-_TEXTS = {"text_input", "messages", "turns", "prompt", "text", "conversations"}
+_TEXTS = {"text_input", "messages", "turns"}
 
 #: Texts that `DateColumn` holds before it converts them.
 _AT_ONCE = 100_000
@@ -103,15 +103,21 @@ def parse(text: str | bytes) -> Any:
         raise RowFault(str(fault)) from None
 
 
-def field_of(record: Any, name: str) -> Any:
-    """Return one field of a JSON object, or raise RowFault saying what is there; a fault itself is raised."""
+def field_of(record: Any, name: str, otherwise: str = "") -> Any:
+    """Return one field of a JSON object, or raise RowFault saying what is there; a fault itself is raised.
+
+    Parameters
+    ----------
+    otherwise
+        What to do about a missing field, unless the record holds text.
+    """
     if isinstance(record, RowFault):
         raise record
     if not isinstance(record, dict):
         raise RowFault(f"{shown(record)} is no JSON object; expected one with input_length and output_length")
     if name not in record:
-        text = "; text has to be counted in tokens first" if _TEXTS & set(record) else ""
-        raise RowFault(f"no field {name!r}; it has {listed(record)}{text}")
+        way_out = "; text has to be counted in tokens first" if _TEXTS & set(record) else otherwise
+        raise RowFault(f"no field {name!r}; it has {listed(record)}{way_out}")
     return record[name]
 
 
