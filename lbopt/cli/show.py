@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lbopt.instances.library import Entry
     from lbopt.instances.library.collection import StoredRun
 
-_READ = ("format", "prompt_column", "output_column", "arrival_column", "unit", "skip_malformed")
+_READ = ("format", "prompt_column", "output_column", "arrival_column", "named", "unit", "skip_malformed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

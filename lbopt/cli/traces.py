@@ -115,6 +115,8 @@ def _facts(found: TraceDescription, reading: Reading) -> list[tuple[str, str]]:
         ]
     if reading.trace.prefixes is not None:
         facts.append(("tokens of a prefix block", f"{reading.trace.prefixes.block_tokens:,}"))
+    facts += [(f"column of {quantity}", name) for quantity, name in reading.columns.items()]
+    facts += [("note", note) for note in reading.notes]
     return [
         *facts,
         ("correlation of prompt and output (Pearson)", _number(found.pearson, ".3f")),

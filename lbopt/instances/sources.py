@@ -23,6 +23,7 @@ import hashlib
 import ipaddress
 import logging
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -391,7 +392,7 @@ def open_trace(
     count: int | None = None,
     seed: int | None = None,
     format: str = "auto",
-    columns: Columns | None = None,
+    columns: Columns | Mapping[str, str] | None = None,
     unit: str | None = None,
     skip_malformed: bool = False,
 ) -> Trace:
@@ -426,7 +427,7 @@ def open_reading(
     count: int | None = None,
     seed: int | None = None,
     format: str = "auto",
-    columns: Columns | None = None,
+    columns: Columns | Mapping[str, str] | None = None,
     unit: str | None = None,
     skip_malformed: bool = False,
 ) -> Reading:

@@ -21,6 +21,13 @@ DEFAULT_COUNT = 10_000
 _OTHER_SEED = 1_000_003
 
 
+def understood_column(column: str) -> None:
+    """Refuse a column without a quantity or without a name."""
+    quantity, sign, name = column.partition("=")
+    if not (quantity and sign and name):
+        raise InputError(f"column '{column}' is not understood; expected QUANTITY=NAME, such as prompt=tokens_in")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestSource(Configuration):
     """Requests of a study: the first `count` of a file in order, or drawn with replacement by seed.
@@ -56,6 +63,17 @@ class RequestSource(Configuration):
     prompt_column: Annotated[str | None, Option("Column of prompt tokens, for a file of your own.")] = None
     output_column: Annotated[str | None, Option("Column of output tokens, for a file of your own.")] = None
     arrival_column: Annotated[str | None, Option("Column of arrival times, for a file of your own.")] = None
+    named: Annotated[
+        tuple[str, ...],
+        Option(
+            "Column of a quantity of a file, e.g. `prompt=tokens_in`; may be given again.",
+            names=("--column",),
+            key="column",
+            each=understood_column,
+            empty=True,
+            later="left out",
+        ),
+    ] = ()
     unit: Annotated[
         str | None,
         Option("Unit of arrival times: s, ms, us or ns.", shown="the format's", later="left out"),
@@ -82,6 +100,8 @@ class RequestSource(Configuration):
         if self.train_on is not None:
             self._check_other()
         named = (self.prompt_column, self.output_column, self.arrival_column)
+        if any(named) and self.named:
+            raise InputError("columns are named twice; give them by column alone, such as column=prompt=tokens_in")
         if any(named) and None in named[:2]:
             raise InputError("a file with columns of your own needs both prompt_column and output_column")
 
@@ -170,8 +190,10 @@ class RequestSource(Configuration):
     def _num_training(self, whole: Trace) -> int:
         return int((self.train_share or 0.0) * len(whole))
 
-    def columns(self) -> Columns | None:
+    def columns(self) -> Columns | dict[str, str] | None:
         """Return the user's columns, if there are any."""
+        if self.named:
+            return {text.partition("=")[0]: text.partition("=")[2] for text in self.named}
         if self.prompt_column is None or self.output_column is None:
             return None
         return Columns(prompt=self.prompt_column, output=self.output_column, arrival=self.arrival_column)

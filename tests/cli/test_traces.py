@@ -70,7 +70,9 @@ def test_describe_user_columns(tmp_path):
     assert "arrival times" in run(path, *named)
     assert "requests per second" in run(path, *named, "--arrival-column", "arrived_at")
     fails("needs both", path, "--prompt-column", "num_prefill_tokens")
-    fails("header of no known trace", path)
+    assert "requests per second" in run(path)  # the names are recognised
+    assert "requests per second" in run(path, "--column", "prompt=num_prefill_tokens")
+    fails("no column 'tokens' for output", path, "--column", "output=tokens")
     fails("no trace format 'xml'", path, "--format", "xml")
 
 

@@ -196,3 +196,14 @@ def test_blocks_go_with_their_requests_where_rows_are_sorted_or_left_out(tmp_pat
     assert trace.prompt.tolist() == [6955, 12]
     assert trace.prefixes.blocks.tolist() == [46, 47, 2353]
     assert trace.prefixes.first.tolist() == [0, 3, 3]
+
+
+def test_other_separators_are_read_by_the_names_of_the_columns(tmp_path):
+    for text, mark in ((texts.AZURE_2023, ";"), (texts.BURSTGPT_OLD, "\t")):
+        one, other = tmp_path / "commas.csv", tmp_path / "other.csv"
+        one.write_text(text)
+        other.write_text(text.replace(",", mark))
+        first, second = read_trace(one), read_trace(other)
+        np.testing.assert_array_equal(first.prompt, second.prompt)
+        np.testing.assert_array_equal(first.output, second.output)
+        np.testing.assert_allclose(first.arrival - first.arrival[0], second.arrival - second.arrival[0], atol=1e-6)

@@ -8,12 +8,15 @@ out and counted. Nothing is dropped in silence.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Literal
 
 from lbopt.columns import SECONDS
 from lbopt.exceptions import InputError
-from lbopt.instances.readers.formats import TABLE, Columns, Format, detect, open_contents
+from lbopt.files import starts_with
+from lbopt.instances.readers.formats import SERVEGEN_CLIENT, TABLE, Columns, Contents, Format, detect, open_contents
 from lbopt.instances.readers.rows import MALFORMED, NO_OUTPUT, Reading, assemble, read_rows
 from lbopt.model.trace import Trace
 from lbopt.spec import did_you_mean
@@ -26,7 +29,7 @@ __all__ = ["FORMATS", "MALFORMED", "NO_OUTPUT", "Columns", "Reading", "read", "r
 def read_trace(
     path: str | os.PathLike[str],
     format: str = "auto",
-    columns: Columns | None = None,
+    columns: Columns | Mapping[str, str] | None = None,
     *,
     unit: str | None = None,
     skip_malformed: bool = False,
@@ -41,7 +44,8 @@ def read_trace(
     format
         One of `FORMATS`; "auto" tells it from the first line.
     columns
-        Names of the columns or fields of any other file of CSV or JSON; given, the format is "csv".
+        Names of the columns of any other file: ``Columns`` of a CSV file, or, of any file, column by quantity as in
+        `lbopt.instances.router_log.read_router_log`, such as ``{"prompt": "usage.in"}``.
     unit
         Of the arrival times, "s", "ms", "us" or "ns"; by default that of the format, unless the values contradict it.
     skip_malformed
@@ -55,7 +59,7 @@ def read_trace(
 def read(
     path: str | os.PathLike[str],
     format: str = "auto",
-    columns: Columns | None = None,
+    columns: Columns | Mapping[str, str] | None = None,
     *,
     unit: str | None = None,
     skip_malformed: bool = False,
@@ -68,7 +72,7 @@ def read(
     format
         A name from `FORMATS`; "auto" recognises it by the content.
     columns
-        Columns or fields of a file of another format.
+        As in `read_trace`.
     unit
         As in `read_trace`.
     skip_malformed
@@ -84,10 +88,21 @@ def read(
         raise InputError("the format csv needs the names of the columns that hold prompt and output tokens")
     if unit is not None and unit not in SECONDS:
         raise InputError(f"no unit of time {unit!r}; expected {', '.join(SECONDS)}")
-    contents = open_contents(path)
     source = os.fspath(path)
+    fixed = isinstance(columns, Columns) or format != "auto"
+    if starts_with(path, b"PAR1") or isinstance(columns, Mapping):
+        return _by_names(path, columns, unit, name, skip_malformed=skip_malformed)
+    contents = open_contents(path)
+    if not fixed and (fault := _unknown(contents, source)) is not None:
+        try:
+            return _by_names(path, {}, unit, name, skip_malformed=skip_malformed)
+        except InputError:
+            contents.blocks.check()
+            if SERVEGEN_CLIENT in str(fault):
+                raise fault from None
+            raise
     try:
-        if columns is not None:
+        if isinstance(columns, Columns):
             kind: Literal["CSV", "JSON"] = "JSON" if contents.head.lstrip().startswith((b"{", b"[")) else "CSV"
             format = kind.lower()
             chosen = Format(kind, kind, columns, "number" if columns.arrival is None else "auto", unit=None)
@@ -99,6 +114,35 @@ def read(
         contents.blocks.check()  # what is wrong with the file as a whole goes before what is wrong with a row
         raise
     return assemble(rows, source=source, name=name or _stem(path), format=format)
+
+
+def _unknown(contents: Contents, source: str) -> InputError | None:
+    """Return why a file is of no known format, None where it is of one."""
+    try:
+        found = detect(contents.head, source)
+    except InputError as fault:
+        return fault
+    if found == "lengths" and b'"input_length"' not in contents.head:
+        return InputError(f"{source} has no input_length")
+    return None
+
+
+def _by_names(
+    path: str | os.PathLike[str],
+    columns: Columns | Mapping[str, str] | None,
+    unit: str | None,
+    name: str | None,
+    *,
+    skip_malformed: bool,
+) -> Reading:
+    """Read a file by the recogniser of logs: the parameters are those of `read`."""
+    from lbopt.instances.router_log.requests import read_requests  # it reads through this package itself
+
+    if isinstance(columns, Columns):
+        columns = {key: value for key, value in asdict(columns).items() if value is not None}
+    found = read_requests(path, columns or {}, unit, skip_malformed=skip_malformed)
+    reading = assemble(found.rows, source=os.fspath(path), name=name or _stem(path), format=found.format)
+    return replace(reading, columns=found.columns, notes=found.notes)
 
 
 def _stem(path: str | os.PathLike[str]) -> str:

@@ -151,14 +151,14 @@ def detect(data: bytes, source: str) -> str:
     if wrong := not_by_commas(header):
         raise InputError(f"{source}, line 1: {wrong}")
     if len(header) == 6 and header[3] in ("Gamma", "Weibull", ""):
-        raise InputError(f"{source} {_CLIENT}")
+        raise InputError(f"{source} {SERVEGEN_CLIENT}")
     raise InputError(
         f"{source}, line 1: {shown(','.join(header))} is the header of no known trace; expected one of {_KNOWN}, "
         "or name the columns that hold prompt and output tokens"
     )
 
 
-_CLIENT = (
+SERVEGEN_CLIENT = (
     "describes a client of ServeGen and holds no requests; draw them with servegen, and read the CSV that it saves"
 )
 
@@ -172,7 +172,7 @@ def _detect_json(data: bytes, source: str) -> str:
                 "(conversations must be tokenised first)"
             )
         if b'"input_tokens": "{' in data:
-            raise InputError(f"{source} {_CLIENT}")
+            raise InputError(f"{source} {SERVEGEN_CLIENT}")
         return "lengths"
     if fields.intersection(TABLE["bailian"].signature):
         return "bailian"

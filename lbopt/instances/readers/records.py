@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,8 @@ class Rows:
         Of the times as they stand in the file: s, ms, us or ns; empty where there are none, or date-times.
     later
         Requests that come after an answer, so that the file has no times.
+    left_out
+        Why other rows are not here, and how many.
     """
 
     prompt: NDArray[np.int64]
@@ -50,6 +52,7 @@ class Rows:
     prefixes: RequestPrefixes | None = None
     unit: str = ""
     later: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
 
 
 def lengths(names: Columns, request: Any, answer: Any) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,10 @@ class Reading:
         Rows that stood in the file after a later one, and were moved to their place in time.
     unit, later
         As of `Rows`.
+    columns
+        Column by quantity, where names were recognised and not the format.
+    notes
+        Sentences about what of the file was not read.
     """
 
     trace: Trace
@@ -51,6 +55,8 @@ class Reading:
     reordered: int = 0
     unit: str = ""
     later: int = 0
+    columns: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def read_rows(
@@ -196,7 +202,7 @@ def assemble(rows: Rows, *, source: str, name: str, format: str) -> Reading:
     name, format
         Name of the trace, and the format that was read.
     """
-    left_out = {}
+    left_out = dict(rows.left_out)
     if rows.malformed:
         left_out[MALFORMED] = rows.malformed
     kept = rows.output > 0

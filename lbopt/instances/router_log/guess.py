@@ -241,7 +241,10 @@ class Chooser:
     def missing(self, quantity: str, hint: str = "") -> InputError:
         """Return the error about a quantity that no column holds."""
         if quantity == "worker" and self.export.by_client:
-            return InputError(f"{self.table.source} is a file of {self.export.name}: {NO_WORKER}")
+            return InputError(
+                f"{self.table.source} is a file of {self.export.name}: {NO_WORKER}: lbopt gap {self.table.source} "
+                "--workers 8 --slots 64 --policy round-robin --policy auto"
+            )
         if quantity in ("prompt", "output") and self.export.of_gateway and not self._like[quantity]:
             return InputError(f"{self.table.source} ({self.export.name}): {NO_TOKENS}")
         faults = [(name, self.fault(quantity, name)) for _, name in self._like[quantity]]

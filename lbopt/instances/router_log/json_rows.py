@@ -157,7 +157,8 @@ def _chosen(found: list[Records], document: Any, source: str, at: str | None, si
     source, at, size
         As in `json_table`.
     """
-    candidates = found or list(_all_lists(document))
+    lists = found or list(_all_lists(document))
+    candidates = [one for one in lists if one.rows] or lists
     if at is not None and at != ALL:
         wanted = [one for one in candidates if re.match(rf"{re.escape(at)}($|[.\[])", one.path)]
         if not wanted:
@@ -199,7 +200,7 @@ def _table(chosen: list[Records], source: str, size: int) -> Table:
 def _all_lists(value: Any, path: str = "") -> Iterator[Records]:
     """Yield every list of objects inside a value."""
     if isinstance(value, list):
-        if value and all(isinstance(one, dict) for one in value):
+        if all(isinstance(one, dict) for one in value):
             yield Records(path, value)
         for place, one in enumerate(value[:_SAMPLE]):
             yield from _all_lists(one, f"{path}[{place}]")

@@ -15,10 +15,10 @@ from lbopt.instances.router_log.json_rows import LIST
 
 _ENGINE_INSTANCE = "; give each engine its name, OTEL_RESOURCE_ATTRIBUTES=service.instance.id=NAME, or add an attribute"
 
-#: What ends an error about a file that a client of the fleet wrote, and about one that a gateway wrote.
+#: What ends an error about a file that a client of the fleet wrote.
 NO_WORKER = (
-    "it was written by the client, which does not know which worker served a request; as a trace it says which rule "
-    "would have served these requests best: lbopt gap FILE --fleet 8x64"
+    "it was written by the client, which does not know which worker served a request, so that it has no worker; which "
+    "rule would have served these requests best says"
 )
 
 

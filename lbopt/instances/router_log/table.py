@@ -18,9 +18,12 @@ from lbopt.instances.router_log.json_rows import json_table
 
 DELIMITERS = (",", ";", "\t", "|")
 
+#: Characters of a first line that are looked at.
+_LOOKED_AT = 1000
+
 #: First lines that are no header: lines of an engine's log, and Prometheus' text format.
 _NO_HEADER = {
-    "a line of a log": re.compile(r"\b(INFO|WARNING|WARN|ERROR|DEBUG)\b|\b\d\d:\d\d:\d\d\b|^\["),
+    "a line of a log": re.compile(r"\b(INFO|WARNING|WARN|ERROR|DEBUG)\b|^\["),
     "Prometheus' text format": re.compile(r"# (HELP|TYPE) |\w+(:\w+)*\{\w+="),
 }
 
@@ -46,7 +49,7 @@ def read_table(path: str | os.PathLike[str], rows: str | None = None) -> Table:
 
 
 def _csv(text: str, source: str) -> Table:
-    opening = text.lstrip().partition("\n")[0]
+    opening = text[:_LOOKED_AT].lstrip().partition("\n")[0]
     for what, pattern in _NO_HEADER.items():
         if pattern.search(opening):
             raise InputError(

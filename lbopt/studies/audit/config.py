@@ -10,6 +10,7 @@ from typing import Annotated
 from lbopt.exceptions import InputError
 from lbopt.policies import foresight_of, make_policy
 from lbopt.studies.configuration import Configuration, Option, refuse_other_kinds
+from lbopt.studies.requests import understood_column
 
 #: Rules that a router can use on arrival, and rules that need a queue of waiting requests.
 DEFAULT_RULES = (
@@ -25,13 +26,6 @@ DEFAULT_RULES = (
     "br-0",
     "auto",
 )
-
-
-def _understood(column: str) -> None:
-    """Refuse a column without a quantity or without a name."""
-    quantity, sign, name = column.partition("=")
-    if not (quantity and sign and name):
-        raise InputError(f"column '{column}' is not understood; expected QUANTITY=NAME, such as worker=pod")
 
 
 def _needs_no_forecast(rule: str) -> None:
@@ -58,7 +52,7 @@ class AuditConfig(Configuration):
             names=("--column",),
             key="column",
             first=True,
-            each=_understood,
+            each=understood_column,
             empty=True,
         ),
     ] = ()
