@@ -23,9 +23,7 @@ def test_every_run_is_frozen():
     assert set(ANSWERS["answers"]) == {" ".join(case) for case in answers.cases()}
 
 
-@pytest.mark.some(
-    but=("study misprediction", "check chains", "check adversaries", "check lemma 1")
-)
+@pytest.mark.some(but=("study misprediction", "check chains", "check adversaries", "check lemma 1"))
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in runs.SLOW else []) for name in runs.RUNS]
 )
