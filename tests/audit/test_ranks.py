@@ -80,6 +80,33 @@ def test_requests_that_hold_nothing_are_counted(tmp_path):
     assert outcome.loads.unit == "requests" and outcome.idle.share == pytest.approx(1 - 35 / 44)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_broken_logs_are_answered_or_refused(tmp_path):
+    """Lines lost, doubled, shuffled, and bytes changed: an answer, or one sentence."""
+    import random
+
+    from lbopt.exceptions import InputError
+    from lbopt.report.ranks_report import lead, ranks_tables
+
+    rng, files, answered = random.Random(5), sorted(STORED.iterdir()), 0
+    for _ in range(30):
+        lines = rng.choice(files).read_bytes().split(b"\n")
+        for _ in range(3):
+            rng.choice(
+                (rng.shuffle, lambda of: of.pop(rng.randrange(len(of))), lambda of: of.insert(0, rng.choice(of)))
+            )(lines)
+        data = bytearray(b"\n".join(lines))
+        for _ in range(rng.randrange(8)):
+            data[rng.randrange(len(data))] = rng.choice(b'0123456789.,:-[]{}"\n \xff')
+        (tmp_path / "log").write_bytes(data)
+        try:
+            outcome = run_ranks(RanksConfig(log=str(tmp_path / "log")))
+        except InputError:
+            continue
+        answered += bool(ranks_tables(outcome) and lead(outcome) and outcome.to_dict() and outcome.moments())
+    assert answered > 10
+
+
 def test_the_table_of_moments_is_read_again_with_the_same_answer(sglang, tmp_path):
     from lbopt.report.folder import write_csv
 

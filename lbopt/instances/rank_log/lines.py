@@ -259,6 +259,6 @@ def _settled(values: dict[str, float]) -> dict[str, float]:
     generating = values.pop("generating", None)  # padded to the size of a CUDA graph
     if generating is not None:
         values.setdefault("running", generating)
-    if values.get("step"):
+    if values.get("step") and "running" in values:
         values["made"] = values["running"] / values["step"]  # each request makes its token, or as many as the others
     return values

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lbopt.exceptions import InputError
-from lbopt.files import called, json_value, opened, read_bytes
+from lbopt.files import JsonFault, called, json_value, opened, read_bytes
 from lbopt.instances.rank_log import lines, metrics, tables
 from lbopt.instances.rank_log.lines import RankLine, Tally, clock_of
 from lbopt.instances.rank_log.series import RankSeries, align
@@ -113,7 +113,10 @@ def _read(data: bytes, kind: str, path: Path, tally: Tally) -> Iterable[RankLine
         return metrics.read_text(data, named)
     text = data.decode("utf-8", "replace")
     if kind == "query":
-        return metrics.read_query(json_value(text), called(path))
+        try:
+            return metrics.read_query(json_value(text), called(path))
+        except JsonFault as fault:
+            raise InputError(f"{called(path)}: {fault}; expected one answer of Prometheus' query API") from None
     return tables.read_table(text, called(path))
 
 

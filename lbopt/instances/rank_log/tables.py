@@ -58,7 +58,7 @@ def read_table(text: str, source: str) -> Iterator[RankLine]:
         if not columns:
             columns = columns_of(row) or {}
             continue
-        if not any(cell.strip() for cell in row):
+        if not any(cell.strip() for cell in row) or columns_of(row) == columns:
             continue
         if len(row) <= max(columns.values()):
             raise InputError(f"{source}, line {line:,}: {len(row)} fields; expected more, as in the header")

@@ -10,7 +10,7 @@ import numpy as np
 
 from lbopt.instances.rank_log import RankSeries
 from lbopt.numbers import tokens
-from lbopt.studies.audit.rank_loads import ROOM, Barrier, Idle, Loads, Stuck
+from lbopt.studies.audit.rank_loads import ROOM, Barrier, Idle, Loads, Stuck, mean_of, median_of
 
 #: A wait below this share of a step is none to speak of.
 _LITTLE = 0.03
@@ -119,9 +119,8 @@ def _cause(series: RankSeries, loads: Loads, idle: Idle) -> str:
 
 def _lengths(series: RankSeries, loads: Loads, idle: Idle) -> str:
     running = series.of("running")
-    with np.errstate(invalid="ignore", divide="ignore"):
-        per = np.nanmean(loads.loads, axis=0) / np.nanmean(running, axis=0)
-    per = per[np.isfinite(per)]
+    pairs = [(mean_of(held), mean_of(runs)) for held, runs in zip(loads.loads.T, running.T, strict=True)]
+    per = np.array([held / runs for held, runs in pairs if runs > 0 and held == held])
     each = ""
     if loads.unit == "tokens" and per.size > 1:
         each = (
@@ -143,7 +142,7 @@ def _stuck(series: RankSeries, stuck: Stuck) -> str:
         free += f" ({100 * float(np.nanmean(used)):.0f} % of the KV cache in use)"
     fits = ""
     with np.errstate(invalid="ignore", divide="ignore"):
-        size = np.nanmedian(np.where(running > 0, share / running, np.nan)) if not np.isnan(share).all() else np.nan
+        size = median_of(np.where(running > 0, share / running, np.nan))
     if np.isfinite(size) and size > 0 and not np.isnan(used).all():
         room = int(np.nansum(np.maximum(ROOM - used, 0.0).mean(axis=0)) / size)
         fits = (
@@ -179,7 +178,7 @@ def _slow(series: RankSeries, loads: Loads, barrier: Barrier) -> list[str]:
         if barrier.verdict == "yes":
             return ["One slow rank would not show: ranks of a barrier all go at the pace of the slowest"]
         return []
-    held = np.nanmean(loads.loads, axis=0)
+    held = np.array([mean_of(column) for column in loads.loads.T])
     slow = int(np.nanargmin(barrier.paces))
     if held[slow] > np.nanmedian(held):
         return []

@@ -125,7 +125,7 @@ def idle_of(loads: Floats, series: RankSeries) -> Idle | None:
         high=float(high),
         spoken=float(each[spoken].mean()) if spoken.any() else float("nan"),
         staying=float(_idle(loads[known].mean(axis=0, keepdims=True), series.group)[0]),
-        counts=_mean(_idle(series.of("running"), series.group)),
+        counts=mean_of(_idle(series.of("running"), series.group)),
         moments=int(known.sum()),
     )
 
@@ -140,7 +140,8 @@ def _idle(loads: Floats, group: NDArray[np.int64]) -> Floats:
         return np.where(needed > 0, 1 - loads.sum(axis=1) / needed, np.nan)
 
 
-def _mean(values: Floats) -> float:
+def mean_of(values: Floats) -> float:
+    """Return the mean of what is known; NaN where nothing is."""
     return float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
 
 
@@ -158,17 +159,18 @@ def barrier_of(series: RankSeries) -> Barrier:
     running, made = series.of("running"), series.of("made")
     with np.errstate(invalid="ignore", divide="ignore"):
         each = np.where((running >= 1) & (made > 0), made / running, np.nan)
-    paces = np.array([_median(column) for column in each.T])
+    paces = np.array([median_of(column) for column in each.T])
     several = np.sum(~np.isnan(each), axis=1) > 1
     if not several.any():
         return Barrier("unknown", float("nan"), paces)
     relative = each[several] / np.nanmedian(each[several], axis=1, keepdims=True)
-    middle = np.array([_median(column) for column in relative.T])
+    middle = np.array([median_of(column) for column in relative.T])
     spread = float(np.nanmax(middle) - np.nanmin(middle))
     return Barrier("yes" if spread <= TOGETHER else "no" if spread >= APART else "unknown", spread, paces)
 
 
-def _median(values: Floats) -> float:
+def median_of(values: Floats) -> float:
+    """Return the median of what is known; NaN where nothing is."""
     return float(np.nanmedian(values)) if not np.isnan(values).all() else float("nan")
 
 

@@ -26,6 +26,7 @@ from lbopt.studies.audit.rank_loads import (
     barrier_of,
     idle_of,
     loads_of,
+    mean_of,
     own_law,
     stuck_of,
 )
@@ -182,13 +183,13 @@ class RanksOutcome(Outcome):
             rows.append(
                 {
                     "rank": name,
-                    "load": _mean(loads[:, g]),
+                    "load": mean_of(loads[:, g]),
                     "largest": float(np.nanmax(loads[:, g], initial=0.0)),
                     "heaviest_share": float(np.mean((loads[:, g] >= ends[:, 0]) & (ends[:, 0] > 0))),
-                    "kv_share": _mean(series.of("share")[:, g]),
-                    "running": _mean(series.of("running")[:, g]),
-                    "waiting": _mean(series.of("waiting")[:, g]),
-                    "tokens_per_second": _mean(series.of("made")[:, g]),
+                    "kv_share": mean_of(series.of("share")[:, g]),
+                    "running": mean_of(series.of("running")[:, g]),
+                    "waiting": mean_of(series.of("waiting")[:, g]),
+                    "tokens_per_second": mean_of(series.of("made")[:, g]),
                     "pace": float(self.barrier.paces[g]),
                     "prefill_share": float(prefill[g] / prefill.sum()) if prefill.sum() > 0 else float("nan"),
                     "silent_share": float(series.silent[:, g].mean()),
@@ -310,7 +311,7 @@ def _points(series: RankSeries, loads: Loads) -> list[tuple[LoadPoint, str]]:
         mine = series.group == one
         held, running = loads.loads[:, mine], series.of("running")[:, mine]
         rows = ~np.isnan(held).any(axis=1) & (np.nan_to_num(held).max(axis=1) > 0)
-        if mine.sum() < 2 or not rows.any():
+        if mine.sum() < 2 or not rows.any() or np.isnan(running[rows]).all():
             continue
         point = LoadPoint.of_means(
             float(held[rows].mean()),
@@ -337,10 +338,6 @@ def _money(config: RanksConfig, shares: list[Share], ranks: int) -> Money | None
     hours = gpus * HOURS_A_MONTH
     low, high = min(one.low for one in shares), max(one.high for one in shares)
     return Money(gpus, prices, low * hours * prices[0], high * hours * prices[1], of)
-
-
-def _mean(values: Any) -> float:
-    return float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
 
 
 STUDY = Study(name="ranks", config=RanksConfig, run=run_ranks, account=("interrupted", "notes"), timings=())
