@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lbopt.kernels import compile_time
+from lbopt import compile_progress
 from lbopt.spec import unknown
 from lbopt.studies.progress import Progress, Silent
 
@@ -53,7 +53,7 @@ def warm_up(*verbs: str, progress: Progress | None = None) -> None:
     parts = [part for part in PARTS if part in wanted]
     progress = progress or Silent()
     progress.begin("compile kernels", len(parts))
-    compile_time.said()  # the bar says it
+    compile_progress.said()  # the bar says it
     for part in parts:
         PARTS[part]()
         progress.advance()

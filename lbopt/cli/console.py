@@ -24,6 +24,7 @@ from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from lbopt import compile_progress
 from lbopt.files import printable
 from lbopt.table import Table
 
@@ -96,14 +97,18 @@ class ProgressBar:
             console=err,
         )
         self._task: TaskID | None = None
+        self._kernels: TaskID | None = None
 
     def __enter__(self) -> ProgressBar:
+        if err.is_terminal:
+            compile_progress.show_by(self._compiling)
         self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        compile_progress.show_by(None)
         self._bar.stop()
 
     def begin(self, what: str, total: int) -> None:
@@ -114,3 +119,12 @@ class ProgressBar:
         """Move the present bar."""
         if self._task is not None:
             self._bar.advance(self._task, units)
+
+    def _compiling(self, n: int, m: int) -> None:
+        """Show a bar while kernels are compiled."""
+        if self._kernels is None:
+            self._kernels = self._bar.add_task("compiling kernel", total=m)
+        self._bar.update(self._kernels, completed=min(n, m), total=m)
+        if n > m:
+            self._bar.remove_task(self._kernels)
+            self._kernels = None

@@ -14,8 +14,8 @@ def warm(
 
     Example: `lbopt warm simulate`
     """
+    from lbopt import compile_time
     from lbopt.cli.console import ProgressBar, remark
-    from lbopt.kernels import compile_time
     from lbopt.warming import warm_up
 
     with ProgressBar() as progress:

@@ -20,13 +20,13 @@ the window's steps say; the relaxation says nothing beyond them, since x = 1 / G
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
 
+from lbopt import compile_time
 from lbopt.exceptions import InputError
 from lbopt.hindsight.chains import Chains, chained, events, finer
 from lbopt.hindsight.local_search import least_barriers, place_in_hindsight
@@ -263,7 +263,7 @@ def _by_exhaustion(asked: _Question, limits: Limits) -> _Answer:
 
 def _by_program(solver: str, seed: int, asked: _Question, limits: Limits) -> _Answer:
     """Ask a solver of integer programs, from the best placement."""
-    begun, chains, tokens = time.perf_counter(), asked.chains, asked.chains.tokens(asked.cuts)
+    begun, chains, tokens = compile_time.clock(), asked.chains, asked.chains.tokens(asked.cuts)
     program, hint = program_of(chains, tokens, asked.floors), values_of(chains, tokens, asked.worker)
     task = Task(program=program, hint=hint, time_limit=limits.remaining(), seed=seed, begun=begun)
     raw = load(solver).minimise(task)

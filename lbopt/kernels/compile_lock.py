@@ -19,7 +19,7 @@ from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
 
-from lbopt.kernels.compile_time import preparing
+from lbopt.compile_time import preparing
 
 if sys.platform != "win32":
     import fcntl

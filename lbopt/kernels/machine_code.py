@@ -28,9 +28,10 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.sigutils import normalize_signature
 from numba.core.types import BaseNamedTuple, BaseTuple
 
+from lbopt.compile_progress import Compiling
+from lbopt.compile_time import preparing
 from lbopt.kernels.cache_root import cache_root
 from lbopt.kernels.compile_lock import one_compiler
-from lbopt.kernels.compile_time import announce, preparing
 from lbopt.kernels.inner import as_inner
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -155,26 +156,34 @@ def _sources(record: type) -> str:
     return source_hash(record.__module__) if record.__module__.startswith(f"{__package__}.") else ""
 
 
-class _Compiling(event.Listener):
-    """Counts the time in which kernels are compiled, and has it said."""
+class _Listener(event.Listener):
+    """Counts the time in which kernels are compiled, and has it shown."""
 
     def __init__(self) -> None:
         self._within: list[Any] = []
+        self._shown: Compiling | None = None
+        self._done: set[Any] = set()
 
     def on_start(self, event: Any) -> None:
         """A function is compiled."""
         clock = preparing()
         clock.__enter__()
+        if not self._within:
+            self._shown = Compiling(event.data["dispatcher"].py_func, self._done)
         self._within.append(clock)
-        announce(event.data["dispatcher"].py_func.__module__ or "")
 
     def on_end(self, event: Any) -> None:
         """It is compiled."""
+        if self._shown is not None:
+            self._shown.compiled(event.data["dispatcher"].py_func)
         self._within.pop().__exit__(None, None, None)
+        if not self._within and self._shown is not None:
+            self._shown.over()
+            self._shown = None
 
 
 _register: Any = event.register
-_register("numba:compile", _Compiling())
+_register("numba:compile", _Listener())
 
 
 def compiled(function: Function) -> Function:

@@ -10,13 +10,13 @@ tokens: N times the value less the total, which is the same for all placements o
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt import compile_time
 from lbopt.exceptions import InputError
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import LARGEST_OPTION, Admission, Ledger, named
@@ -64,7 +64,7 @@ class CountThenLoad:
 
     def decide(self, observation: Observation) -> NDArray[np.int64]:
         """Return the worker of the oldest that find a slot, -1 for the others."""
-        begin = time.perf_counter()
+        begin = compile_time.clock()
         workers = np.full(observation.sizes.size, -1, dtype=np.int64)
         oldest = observation.num_admissible  # overdue requests are among them: the order is that of age
         if oldest == 0:
@@ -72,7 +72,7 @@ class CountThenLoad:
         batch = DecodeBatch(observation.running, observation.loads, observation.sizes[:oldest], observation.free_slots)
         found = self._solve(batch)
         workers[:oldest] = found.unit
-        self._note(batch, found, observation.step, time.perf_counter() - begin)
+        self._note(batch, found, observation.step, compile_time.clock() - begin)
         return workers
 
     def _solve(self, batch: DecodeBatch) -> DecodePlacement:

@@ -30,7 +30,6 @@ the rule, asked again, gives the same units.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt import compile_time
 from lbopt.exceptions import InputError
 from lbopt.kernels.prefill import codes
 from lbopt.model import StepProblem
@@ -262,10 +262,10 @@ def best_fill(batch: PrefillBatch, time_limit: float | None = None, seed: int = 
     stages
         1 decides only the tokens of the pass, 2 those beyond the chunks as well, 3 also the rest.
     """
-    started = time.perf_counter()
+    started = compile_time.clock()
 
     def left() -> float | None:
-        return None if time_limit is None else time_limit - (time.perf_counter() - started)
+        return None if time_limit is None else time_limit - (compile_time.clock() - started)
 
     n = batch.num_requests
     if n == 0:

@@ -7,13 +7,13 @@ run is that of the compiled simulation (`tests/prefill/protocol/test_one_world.p
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt import compile_time
 from lbopt.exceptions import InputError
 from lbopt.kernels.prefill import codes
 from lbopt.prefill.protocol.bound import BoundOnArrival, Rule
@@ -153,13 +153,13 @@ def run_messages(
     requests, setting, seed
         As of `simulate_prefill`.
     """
-    begin = time.perf_counter()
+    begin = compile_time.clock()
     _check(requests)
     world = world_of(requests, setting, seed, faults, messages)
     outcome = world.run(0.0, most_events=1000 * (len(requests) + 1000))
     columns, passes = _columns(world, requests, outcome), _passes(world)
     return MessageRun(
-        requests, setting, seed, columns, passes, time.perf_counter() - begin, outcome=outcome, faults=faults
+        requests, setting, seed, columns, passes, compile_time.clock() - begin, outcome=outcome, faults=faults
     )
 
 

@@ -5,12 +5,12 @@ The compiled loop in `kernels.prefill` does the work and comes back when its row
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt import compile_time
 from lbopt.exceptions import InputError, LbOptError
 from lbopt.kernels.arrays import record, records
 from lbopt.kernels.prefill import codes
@@ -69,7 +69,7 @@ def simulate_prefill(
         What goes wrong, and how scheduler and instances talk. Where one is given, the run is in the world of messages,
         with the same instances and rules, and a `MessageRun` is returned. It takes some 100 times as long.
     """
-    begin = time.perf_counter()
+    begin = compile_time.clock()
     if isinstance(requests, Trace):
         requests = PrefillRequests.of_trace(requests)
     if faults is not None or messages is not None:
@@ -79,7 +79,7 @@ def simulate_prefill(
         return run_messages(requests, setting, seed, faults or FaultPlan(), messages or Messages())
     simulation = Simulation(requests, setting, seed, keep_units)
     simulation.run()
-    return simulation.result(time.perf_counter() - begin)
+    return simulation.result(compile_time.clock() - begin)
 
 
 class Simulation:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from multiprocessing import resource_tracker
 from types import FrameType
 from typing import Any
 
+from lbopt import compile_time
 from lbopt.exceptions import InputError
 from lbopt.runner.row import Failure, Outcome
 from lbopt.runner.task import Task, canonical_json
@@ -94,17 +94,17 @@ def execute(task: Task) -> Outcome:
 
 
 def _run(task: Task) -> Outcome:
-    begin = time.perf_counter()
+    begin = compile_time.clock()
     try:
         function = resolve(task.function)
         arguments = task.arguments()
-        begin = time.perf_counter()  # importing the function's module is not its work
+        begin = compile_time.clock()  # importing the function's module is not its work
         result = function(**arguments)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # sys.exit too: a task must not end the run
-        return _failed(task, "raised", error, time.perf_counter() - begin)
-    seconds = time.perf_counter() - begin
+        return _failed(task, "raised", error, compile_time.clock() - begin)
+    seconds = compile_time.clock() - begin
     try:
         return Outcome(key=task.key, answer=_text(result), seconds=seconds)
     except InputError as error:

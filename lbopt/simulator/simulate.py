@@ -6,7 +6,6 @@ told), a Python policy must decide, a pause was asked for (to look at the state)
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt import compile_time
 from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.hardware.step_time import ExplainedStepTime
 from lbopt.kernels.simulation.state import (
@@ -100,7 +100,7 @@ def simulate(
     InfeasibleDecisionError
         When a policy breaks a rule, naming policy, step and value.
     """
-    begin = time.perf_counter()
+    begin = compile_time.clock()
     policy = _settled(policy, trace, setting, seed)
     ledger = getattr(policy, "ledger", Ledger())
     noted_before = len(ledger)
@@ -141,7 +141,7 @@ def simulate(
         steps=recorder.columns(),
         decisions=int(state.progress.decisions),
         real_choices=int(state.progress.real_choices),
-        seconds=time.perf_counter() - begin,
+        seconds=compile_time.clock() - begin,
         tally=dict(ledger.tally(noted_before)),
         solved=ledger.columns(noted_before),
         happened=happened_of(state.detail),

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from lbopt import compile_time
 from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.model import check_assignment
 from lbopt.model.formulation import LinearProgram, Program
@@ -46,18 +46,18 @@ class Task:
     seed
         Seed of the solver.
     begun
-        When the task was made, by `time.perf_counter`.
+        When the task was made, by `lbopt.compile_time.clock`.
     """
 
     program: LinearProgram
     hint: Sequence[int] | None = None
     time_limit: float | None = None
     seed: int = 0
-    begun: float = field(default_factory=time.perf_counter, compare=False)
+    begun: float = field(default_factory=compile_time.clock, compare=False)
 
     def remaining(self) -> float | None:
         """Return the seconds that are left, zero or less where none are; None without a limit."""
-        return None if self.time_limit is None else float(self.time_limit) - (time.perf_counter() - self.begun)
+        return None if self.time_limit is None else float(self.time_limit) - (compile_time.clock() - self.begun)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 Two clocks read a limit in seconds. `Budget.remaining` counts from the call of `solve`. That of `Budget.limits` is for
 lbopt's own searches: it counts from its first reading, which comes after their kernels are loaded. No clock here counts
-the time in which kernels are compiled or loaded (`lbopt.kernels.compile_time`): in the first process that ever needs
+the time in which kernels are compiled or loaded (`lbopt.compile_time`): in the first process that ever needs
 them that takes most of a minute, and neither a limit nor the seconds of a result have to pay for it.
 
 A cancel that is set from outside has to end compiled code that is running, not only the next slice of it: on many
@@ -20,7 +20,7 @@ from functools import partial
 from threading import Event, Thread
 from typing import Any, Protocol, TypedDict, Unpack
 
-from lbopt.kernels import compile_time
+from lbopt import compile_time
 
 #: A deadline that never passes, as `lbopt.kernels.deadline` has it; importing that would import Numba.
 NEVER = 0
@@ -82,7 +82,7 @@ class Budget:
     @property
     def seconds(self) -> float:
         """Seconds since the call, without those in which kernels were compiled or loaded."""
-        return _now() - self.begun
+        return compile_time.clock() - self.begun
 
     def remaining(self) -> float | None:
         """Return the seconds that are left of the limit, zero or less where none are; None without a limit."""
@@ -151,7 +151,7 @@ class Limits:
     cancel: Cancel | None = None
     callback: Callable[[Progress], object] | None = None
     seed: int = 0
-    begun: float = field(default_factory=lambda: _now())
+    begun: float = field(default_factory=compile_time.clock)
     _told: list[tuple[int | None, int, int]] = field(default_factory=list)
 
     def reached(self, work: int, cost: int | None = None, bound: int = 0) -> str | None:
@@ -165,7 +165,7 @@ class Limits:
         if self.callback is not None and (not self._told or self._told[-1][:2] != (cost, bound)):
             work = max([work, *(before for *_, before in self._told)])  # a solve as a whole counts none
             self._told[:] = [(cost, bound, work)]
-            self.callback(Progress(cost, bound, _now() - self.begun, work))
+            self.callback(Progress(cost, bound, compile_time.clock() - self.begun, work))
         if self._cancelled():
             return "cancelled"
         if cost is not None and self.good_enough(cost, bound):
@@ -212,14 +212,10 @@ def countdown(seconds: float | None) -> Clock:
         if seconds is None:
             return None
         if first_read is None:
-            first_read = _now()
-        return first_read + seconds - _now()
+            first_read = compile_time.clock()
+        return first_read + seconds - compile_time.clock()
 
     return left
-
-
-def _now() -> float:
-    return time.perf_counter() - compile_time.seconds()
 
 
 #: Seconds between two looks.

@@ -13,8 +13,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import cast
 
+from lbopt.compile_time import preparing
 from lbopt.exceptions import BackendUnavailableError, InputError
-from lbopt.kernels.compile_time import preparing
 from lbopt.solvers.engine import Engine, Question
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import inspect
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from lbopt import compile_time
 from lbopt.exceptions import InputError
 from lbopt.runner import Collection, Failure, Outcome, Store, Summary, Task, collect, make_engine, run_tasks
 from lbopt.runner.run import called, named
@@ -184,9 +184,9 @@ def of_tasks(what: str) -> Callable[[Callable[[_Config, RunTasks], _Made]], Stud
                 stored.raise_refusals()
                 return stored
 
-            begin = time.perf_counter()
+            begin = compile_time.clock()
             outcome = body(config, run)
-            outcome.seconds = time.perf_counter() - begin
+            outcome.seconds = compile_time.clock() - begin
             return outcome
 
         study.__name__, study.__qualname__, study.__module__ = body.__name__, body.__qualname__, body.__module__

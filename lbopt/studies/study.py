@@ -7,12 +7,12 @@ figures look is in `lbopt.report`; all studies are listed in `lbopt.studies.regi
 from __future__ import annotations
 
 import inspect
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from lbopt import compile_time
 from lbopt.display import Displayed
 
 #: Fields of an outcome that are no results.
@@ -49,13 +49,13 @@ class Outcome(Displayed):
     @contextmanager
     def clocked(self) -> Iterator[None]:
         """Add the seconds that are spent inside; Ctrl-C ends them, and the outcome says so and keeps what it has."""
-        begin = time.perf_counter()
+        begin = compile_time.clock()
         try:
             yield
         except KeyboardInterrupt:
             self.interrupted = True
         finally:
-            self.seconds += time.perf_counter() - begin
+            self.seconds += compile_time.clock() - begin
 
 
 def always(_outcome: Any) -> bool:

@@ -32,7 +32,7 @@ def home(tmp_path, monkeypatch, caplog):
 
 
 def compile_something():
-    logging.getLogger("lbopt.kernels.compile_time").info("compiling kernels once (about 20 s)")
+    logging.getLogger("lbopt.kernels").info("compiling kernels once (about 20 s)")
 
 
 def test_a_home_that_cannot_be_written(home, tmp_path, caplog):

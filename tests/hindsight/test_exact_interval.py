@@ -11,13 +11,13 @@ import pytest
 from hindsight import exhaustion
 
 import lbopt
+from lbopt import compile_time
 from lbopt.hardware import BarrierForm
 from lbopt.hindsight import interval as module
 from lbopt.hindsight import optimum as optimum_module
 from lbopt.hindsight.interval import EXACT, clairvoyant_interval, is_small, joined, narrowed
 from lbopt.hindsight.optimum import optimum
 from lbopt.hindsight.timetable import Timetable, first_come
-from lbopt.kernels import compile_time
 from lbopt.model import Trace
 from lbopt.report.hindsight_report import hindsight_csv, hindsight_tables
 from lbopt.studies.hindsight import study as study_module

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from lbopt import compile_time
 from lbopt.exceptions import CertificateError
-from lbopt.kernels import compile_time
 from lbopt.model import StepProblem
 from lbopt.solvers import Result
 from lbopt.solvers.certificates import Certificate, check

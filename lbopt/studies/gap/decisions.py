@@ -5,7 +5,6 @@ What a decision leaves on the table is the gap.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt import compile_time
 from lbopt.exceptions import InputError
 from lbopt.files import called, json_lines, read_text
 from lbopt.model import check_assignment, objective
@@ -145,9 +145,9 @@ def decide_state(solved: SolvedState, policies: Sequence[Policy], view: FrozenVi
         if not judged_step_by_step(policy):
             continue
         observation = view.observe(solved.state, policy)
-        begin = time.perf_counter()
+        begin = compile_time.clock()
         assignment = decide(policy, observation, seed=seed, round_robin_at=solved.state.step)
-        seconds = time.perf_counter() - begin
+        seconds = compile_time.clock() - begin
         if repeats_alike(policy):  # microseconds need warm repeats; others are asked once
             seconds = seconds_per_decision(policy, observation)
         who = f"policy '{policy.name}', in step {solved.state.step} under {solved.state.behaviour},"

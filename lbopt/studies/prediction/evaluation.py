@@ -6,13 +6,13 @@ requests ran, so requests that may run together know nothing of each other. Then
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt import compile_time
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.predictors import LearningPredictor, Predictor, check_predictor, make_predictor, walk
@@ -201,9 +201,9 @@ def split(trace: Trace, train_share: float) -> tuple[Trace, Trace]:
 
 
 def _score(spec: str, horizon: int, training: Trace, test: Trace, rows: _Rows, progress: Progress) -> PredictorScore:
-    begin = time.perf_counter()
+    begin = compile_time.clock()
     predictor = make_predictor(spec, requests=test, training=training, horizon=horizon)
-    training_seconds = time.perf_counter() - begin
+    training_seconds = compile_time.clock() - begin
     ask(predictor, rows, slice(0, 1), horizon)  # compiles
     if isinstance(predictor, LearningPredictor):
         predictor.begin()
@@ -211,9 +211,9 @@ def _score(spec: str, horizon: int, training: Trace, test: Trace, rows: _Rows, p
     for first in range(0, len(test), BLOCK):
         last = min(first + BLOCK, len(test))
         here = slice(*np.searchsorted(rows.requests, [first, last]).tolist())
-        begin = time.perf_counter()
+        begin = compile_time.clock()
         p[here], mu[here] = ask(predictor, rows, here, horizon)
-        seconds += time.perf_counter() - begin
+        seconds += compile_time.clock() - begin
         if isinstance(predictor, LearningPredictor):
             predictor.tell(test.prompt[first:last], test.output[first:last])
         progress.advance(last - first)
@@ -255,9 +255,9 @@ def _microseconds_of_a_call(predictor: Predictor, rows: _Rows, horizon: int) -> 
     """Return the median time of a call about `CALL_SIZE` requests, or as many as there are."""
     times = []
     for _ in range(_CALLS):
-        begin = time.perf_counter()
+        begin = compile_time.clock()
         ask(predictor, rows, slice(0, CALL_SIZE), horizon)
-        times.append(time.perf_counter() - begin)
+        times.append(compile_time.clock() - begin)
     return 1e6 * float(np.median(times))
 
 
