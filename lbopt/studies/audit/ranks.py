@@ -250,6 +250,10 @@ def run_ranks(
         )
     law, notes = own_law(loads, series, barrier), list(series.notes)
     shares = _shares(config, series, loads, idle, law, notes) if len(series.ranks) > 1 else []
+    if len(shares) > 1 and config.devices == DEFAULT_DEVICES:
+        notes.append(
+            "the laws are of lbopt's usual devices and model, not of the log's: name yours, --device and --model"
+        )
     if config.kv_capacity is not None and loads.how.startswith("tokens"):
         notes.append("--kv-capacity is not used: the log says tokens")
     if left := len(series.seconds) - idle.moments:
