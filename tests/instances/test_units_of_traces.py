@@ -48,7 +48,9 @@ def test_unit_of_what_the_values_say(tmp_path, others):
         unit_of(whole, "ms")
         unit_of([float(time) for time in whole], "ms")
         unit_of((1000 * seconds).tolist(), "ms")
-        for times in (np.arange(60).tolist(), (1e6 * seconds).round().tolist()):
+        with pytest.raises(InputError, match=r"may be in milliseconds .* or seconds"):  # 23 days after a start, or 2033
+            unit_of([time + 2 * 10**9 for time in whole], "ms")
+        for times in (fractions, np.arange(60).tolist(), (1e6 * seconds).round().tolist()):
             with pytest.raises(InputError, match=r"timestamp may be in milliseconds \(.*; name the unit, --unit ms or"):
                 unit_of(times, "ms")
     else:
@@ -149,6 +151,7 @@ def test_objects_in_a_list_with_dates_or_with_names_of_ones_own(tmp_path):
 
 def test_what_holds_no_requests_says_what_it_is(tmp_path):
     for text, match in (
+        ("[2024-01-01 00:00:00] INFO x\n", "is a line of a log and no JSON"),
         ("0,1.33,8.59,Weibull,0.37,0.39\n600,0,0,,0,0\n", "describes a client of ServeGen"),
         ('{\n "0": {\n  "input_tokens": "{224: 0.1}"}}', "describes a client of ServeGen"),
         ('{\n"input_length": 1,\n"output_length": 2\n}\n{\n"input_length": 1}', "each object on a line of its own"),

@@ -142,7 +142,7 @@ class Layout:
 def detect(data: bytes, source: str) -> str:
     """Return the name of the format that a file has, by how it begins; its name is not used."""
     start = data[:65536].lstrip()
-    if start.startswith((b"{", b"[")):
+    if re.match(rb'\{|\[\s*[\[{"\]]', start):  # a line of a log, too, may begin with a bracket
         return _detect_json(data, source)
     header = header_of(data, source)
     for name, one in TABLE.items():

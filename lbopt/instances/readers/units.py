@@ -1,8 +1,9 @@
 """The unit of arrival times: what the format says, unless the values contradict it.
 
-Three signs are used, in this order. Numbers that are seconds since 1970 in exactly one unit are in that unit. A unit is
-in doubt where it makes the traffic faster or slower than published traces are (0.01 to 200 requests a second), or where
-most milliseconds have fractions; if another unit makes the rate usual, the user is asked.
+Numbers that are seconds since 1970 in one unit are in that unit, unless this makes the rate unusual and another unit
+does not: then the user is asked. Otherwise a unit is in doubt where it makes the traffic faster or slower than
+published traces are (0.01 to 200 requests a second), or where most milliseconds have fractions; the user is asked if
+another unit makes the rate usual.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ def unit_of(times: NDArray[Any], unit: str, name: str, source: str, *, guessed: 
         return unit
     rate = {one: (times.size - 1) / ((high - low) * SECONDS[one]) for one in UNITS}
     dates = [one for one in UNITS if EPOCH[0] <= low * SECONDS[one] and high * SECONDS[one] <= EPOCH[1]]
-    if dates and rate[dates[0]] >= _USUAL[0] / 10:
+    usual = [one for one in UNITS if _USUAL[0] <= rate[one] <= _USUAL[1]]
+    if dates and (dates[0] in usual or not usual):
         return dates[0]  # the four ranges do not meet
     looked_at = times[:_LOOKED_AT]
     fractions = np.count_nonzero(looked_at != np.floor(looked_at)) > looked_at.size / 2
@@ -60,12 +62,9 @@ def unit_of(times: NDArray[Any], unit: str, name: str, source: str, *, guessed: 
     fast = rate[unit] > _USUAL[1] and (many or fractions)
     slow = rate[unit] < slowest and many
     odd = fractions and unit == "ms" and rate["s"] >= _SLOWEST_GUESS
-    others = [
-        one
-        for one in UNITS
-        if one != unit and _USUAL[0] <= rate[one] <= _USUAL[1] and not (fractions and one in ("us", "ns"))
-    ]
-    if not others or not (fast or slow or odd):
+    others = [one for one in usual if not (fractions and one in ("us", "ns"))]
+    others = [one for one in UNITS if one != unit and one in (*dates, *others)]
+    if not others or not (fast or slow or odd or dates):
         return unit
     readings = " or ".join(
         f"{UNITS[one][-1]} ({(high - low) * SECONDS[one]:,.4g} s, {rate[one]:,.4g} requests a second)"
