@@ -20,6 +20,25 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+class _Named:
+    """Names a failure as it happens: a session that dies later has said what failed."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            terminal.ensure_newline()
+            terminal.write_line(f"FAILED at {report.when}: {report.nodeid}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name failures as they happen; under xdist the controller does."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        config.pluginmanager.register(_Named(config))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave some cases of a test marked `some(n, but=ids)` in `make test` and mark the others as `more`.

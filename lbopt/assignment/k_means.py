@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, fields
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -310,6 +311,13 @@ class BalancedKMeans:
         N, K = len(points), self.n_clusters
         if not 1 <= K <= N:
             raise InputError(f"n_clusters is {K}; expected 1 to the {N} rows of X")
+        for name in ("size_max", "size_min"):
+            given = getattr(self, name)
+            if not isinstance(given, (int, np.integer, NoneType if name == "size_max" else int)):
+                raise InputError(
+                    f"{name} is {given!r}; expected one integer for all clusters: "
+                    "`balanced_assignment` takes one for each centre"
+                )
         size_max = self._size_max(N)
         if self.size_min < 0 or self.size_min * K > N:
             raise InputError(f"size_min is {self.size_min}; {K} clusters of {N} rows have room for 0 to {N // K}")

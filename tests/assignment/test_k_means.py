@@ -148,6 +148,8 @@ def test_conventions():
     [
         ({"n_clusters": 0}, 5, "n_clusters is 0; expected 1 to the 5 rows"),
         ({"n_clusters": 6}, 5, "n_clusters is 6; expected 1 to the 5 rows"),
+        ({"n_clusters": 2, "size_max": [3, 2]}, 5, r"size_max is \[3, 2\]; expected one integer for all clusters"),
+        ({"n_clusters": 2, "size_min": None}, 5, "size_min is None; expected one integer"),
         ({"n_clusters": 2, "size_max": 2}, 5, "size_max is 2; 2 clusters of 5 rows need at least 3"),
         ({"n_clusters": 2, "size_min": 3}, 5, "size_min is 3; 2 clusters of 5 rows have room for 0 to 2"),
         ({"n_clusters": 2, "metric": "cosin"}, 5, "unknown metric 'cosin': did you mean cosine"),

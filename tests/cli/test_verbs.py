@@ -40,6 +40,7 @@ def test_the_help_of_every_verb_has_an_example(type_in, verb):
     code, shown, _ = type_in(verb, "--help")
     assert code == 0
     assert "Example" in shown
+    assert "object at 0x" not in shown and "MISSING" not in shown
     assert example_of(verb).startswith("lbopt ")
 
 

@@ -203,6 +203,7 @@ def test_a_task_that_crashes_costs_no_worker(store):
     assert "in dies_or" in row.failure.traceback
 
 
+@pytest.mark.alone
 def test_a_task_whose_workers_always_die(store):
     """Dask gives up on it after a few, it is stored as a failure, and the run ends with all other answers."""
     tasks = [Task("runner.jobs:kills_worker", {"x": x, "bad": 2}, None) for x in range(4)]
