@@ -69,6 +69,7 @@ test-more: $(STAMP)
 	$(ONE_CORE) $(BIN)/python -m pytest $(TOGETHER) -m "more and not slow and not alone"
 	$(BIN)/python -m pytest -m "alone and more and not slow" $(ALONE)
 	NUMBA_DISABLE_JIT=1 $(ONE_CORE) $(BIN)/python -m pytest $(TOGETHER) -m "not slow and not jit and not alone" $(UNCOMPILED)
+	$(ONE_CORE) $(BIN)/python -m tests.solvers.reliability.contradictions --steps 1000000 --minutes 1 --jobs 2
 
 quick: lint
 	$(BIN)/python -m tests.quick
