@@ -53,6 +53,17 @@ def test_the_call_is_the_arrival_and_the_first_token_the_start():
         np.testing.assert_allclose(log.finish[first], 0.605, atol=1e-3)
 
 
+def test_a_moment_between_start_and_end_is_asked_about(tmp_path):
+    day = "2026-03-01T10:00:{:02}Z"
+    head = "prompt_tokens,output_tokens,worker,started,streaming_since,finished\n"
+    rows = [f"9,{50 + n},w{n % 2},{day.format(n)},{day.format(n + 1)},{day.format(n + 4 + n % 3)}\n" for n in range(9)]
+    path = save(tmp_path, head + "".join(rows), "log.csv")
+    refused(path, "'streaming_since' lies between it and 'finished'")
+    log = read_router_log(path, columns={"arrival": "started", "first_token": "streaming_since"})
+    np.testing.assert_allclose(log.start - log.arrival, 1.0)
+    assert read_router_log(path, columns={"start": "started"}).start[0] == 0.0
+
+
 def test_arrays_over_requests_are_rows_or_refused(tmp_path):
     bench = json.loads((LOGS / "bench.json").read_text())
     for change in (dict(reversed(bench.items())), {**bench, "percentiles": [1, 2, 3]}):

@@ -16,7 +16,7 @@ from lbopt.columns import SECONDS
 from lbopt.exceptions import InputError
 from lbopt.instances.readers.values import BAD
 from lbopt.instances.router_log.guess import Choice, Chooser
-from lbopt.instances.router_log.quantities import EPOCH, Clock, epoch_unit
+from lbopt.instances.router_log.quantities import EPOCH, Clock, epoch_unit, read_clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +70,8 @@ def plan_times(chooser: Chooser) -> Plan:
     end, end_column = _end(chooser)
     if end_column is None:
         raise chooser.missing("finish")
+    if arrival_is_start and begin == "start" and not column.given and end == "finish":
+        _refuse_later_moment(chooser, column, end_column)
     return Plan(
         arrival=arrival,
         begin=begin,
@@ -78,6 +80,33 @@ def plan_times(chooser: Chooser) -> Plan:
         end_column=end_column,
         arrival_is_start=arrival_is_start,
     )
+
+
+def _refuse_later_moment(chooser: Chooser, start: Choice, end: Choice) -> None:
+    """Refuse to take a call for the start of decoding where another column lies between it and the end."""
+    early, late = (read_clock(chooser, one, "start", absolute=True) for one in (start, end))
+    for name in chooser.table.columns:
+        if name in (*start.names, *end.names) or chooser.fault("finish", name) is not None:
+            continue
+        try:
+            other = read_clock(chooser, Choice((name,)), "start", absolute=True)
+        except InputError:
+            continue
+        if other.unit != early.unit or (early.unit != "date-time" and epoch_unit(early.raw) is None):
+            continue
+        there = ~(np.isnan(early.raw) | np.isnan(late.raw) | np.isnan(other.raw))
+        inside = (early.raw <= other.raw) & (other.raw <= late.raw)
+        strictly = (early.raw < other.raw) & (other.raw < late.raw)
+        if there.any() and inside[there].mean() >= _BETWEEN and strictly[there].mean() > 0.5:
+            raise InputError(
+                f"{chooser.table.source}: column {start.name!r} may be the call or the start of decoding, since "
+                f"{name!r} lies between it and {end.name!r}; name both, --column arrival={start.name} --column "
+                f"first_token={name}, or --column start={start.name}"
+            )
+
+
+#: Share of rows in which a moment between start and end lies between them.
+_BETWEEN = 0.99
 
 
 def _begin(chooser: Chooser, arrival: Choice | None) -> tuple[str, Choice | None]:
