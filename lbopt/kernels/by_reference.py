@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import sys
 import zlib
+from functools import partial
 from typing import Any
 
 import numba
 from numba.core import cgutils, types
 from numba.experimental import structref
+from numba.experimental.jitclass.base import imp_dtor
 from numba.extending import intrinsic
 
 from lbopt.kernels.compile import kernel
@@ -65,48 +67,57 @@ def by_reference(declared: Any) -> Any:
     setattr(home, kind.__name__, kind)  # the cache of kernels looks types up by name
     structref.register(kind)
     structref.define_proxy(group, kind, declared._fields)
-    group._make = staticmethod(_maker(group))
+    group._make = staticmethod(_maker(group, kind))
     return group
 
 
-def _forgetting(context: Any, group: Any) -> Any:
-    """Let the arrays of a group point to their data alone: no counter is kept for them any more."""
+def _made(fields: tuple[str, ...], group: type[_GroupType]) -> Any:
+    """Return what allocates a group of these fields in compiled code, and writes them.
 
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = signature.args[0]
-        pointer = structref._Utils(context, builder, kind).get_data_pointer(arguments[0])
-        fields = cgutils.create_struct_proxy(kind.get_data_type())(context, builder, ref=pointer)
-        for name, field in kind.field_dict.items():
-            if not isinstance(field, types.Array):
-                continue
-            array = context.make_array(field)(context, builder, value=getattr(fields, name))
-            context.nrt.decref(builder, field, array._getvalue())
+    Arrays are written as pointers to their data alone: no counter is kept for them any more.
+    """
+
+    def made(*kinds: Any) -> tuple[Any, Any]:
+        kind = group(list(zip(fields, kinds, strict=True)))
+        return kind(*kinds), partial(_write, kind)
+
+    written: dict[str, Any] = {"_made": made}
+    arguments = ", ".join(fields)
+    exec(compile(f"def make(_context, {arguments}):\n    return _made({arguments})", __file__, "exec"), written)
+    return intrinsic(written["make"])
+
+
+def _write(kind: Any, context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    layout = context.data_model_manager[kind.get_data_type()].get_value_type()
+    size = context.get_constant(types.uintp, context.get_abi_sizeof(layout))
+    counted = context.nrt.meminfo_alloc_dtor(builder, size, imp_dtor(context, builder.module, kind))
+    place = builder.bitcast(context.nrt.meminfo_data(builder, counted), layout.as_pointer())
+    holder = cgutils.create_struct_proxy(kind.get_data_type())(context, builder, ref=place)
+    for (name, field), value in zip(kind.field_dict.items(), values, strict=True):
+        if isinstance(field, types.Array):
+            array = context.make_array(field)(context, builder, value=value)
             array.meminfo = cgutils.get_null_value(array.meminfo.type)
             array.parent = cgutils.get_null_value(array.parent.type)
-            setattr(fields, name, array._getvalue())
-        return context.get_dummy_value()
-
-    return types.void(group), code
-
-
-_forget_owners: Any = intrinsic(_forgetting)
+            value = array._getvalue()
+        else:
+            context.nrt.incref(builder, field, value)
+        setattr(holder, name, value)
+    made = context.make_helper(builder, kind)
+    made.meminfo = counted
+    return made._getvalue()
 
 
 #: A kernel that allocates a group. Its arguments are written one by one: Numba tells the type of each in much less
 #: time than that of a tuple which holds other groups or records.
 _MAKER = """
-def maker(group):
-    def make_{name}({fields}):
-        made = group({fields})
-        _forget_owners(made)
-        return made
-    return make_{name}
+def make_{name}({fields}):
+    return _made({fields})
 """
 
 
-def _maker(group: Any) -> Any:
+def _maker(group: Any, kind: type[_GroupType]) -> Any:
     """Return a kernel that allocates a group; kept on disk with the kernels of the file that declares the group."""
-    written: dict[str, Any] = {"__name__": group.__module__, "_forget_owners": _forget_owners}
+    written: dict[str, Any] = {"__name__": group.__module__, "_made": _made(group._fields, kind)}
     code = _MAKER.format(name=group.__name__, fields=", ".join(group._fields))
     exec(compile(code, __file__, "exec"), written)
-    return kernel(written["maker"](group))
+    return kernel(written[f"make_{group.__name__}"])

@@ -1,22 +1,26 @@
-"""Kernels as other kernels call them: LLVM code that becomes machine code in the kernel that Python calls.
+"""What is compiled below a kernel: LLVM code that becomes machine code in the kernel that Python calls.
 
 Numba optimises and emits every function together with everything below it, so a function four calls deep is compiled
-five times, and each gets a wrapper that unpacks Python objects. Between kernels neither is needed: here a function
-ends as unoptimised LLVM code without wrappers, and the outermost kernel, into which all of it is linked, is optimised
-as a whole and once. The first use of the exact search compiles in less than half the time, and runs as fast.
+five times, and each gets a wrapper that unpacks Python objects. Below a kernel neither is needed: here kernels that it
+calls, and Numba's own functions, end as unoptimised LLVM code, and the outermost kernel, into which all of it is
+linked, is optimised as a whole and once. The first use of the exact search compiles in less than half the time, and
+runs as fast.
 
 This uses parts of Numba that its documentation does not promise; ``tests/kernels/test_compile_cache.py`` would notice.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numba
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import LoweringPass, register_pass
-from numba.core.typed_passes import NativeLowering
+from numba.core.compiler import Compiler
+from numba.core.targetconfig import ConfigStack
+
+from lbopt.kernels.while_compiling import quickly
 
 
 class _WithoutEnvironments:
@@ -47,34 +51,33 @@ class _Unloaded(JITCodeLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Return null: nobody calls it from outside."""
+        """Return null: nothing calls it from outside."""
         self._ensure_finalized()
         return 0
 
 
-@register_pass(mutates_CFG=False, analysis_only=True)
-class _IntoUnloaded(LoweringPass):
-    """Lower into such a library."""
+@contextmanager
+def _whole(codegen: Any) -> Iterator[None]:
+    """Have all that is compiled within, and that Python does not call, end unloaded."""
 
-    _name = "into_unloaded_library"
+    def create_library(name: str) -> JITCodeLibrary:
+        called_by_python = not ConfigStack().top().no_cpython_wrapper
+        return (JITCodeLibrary if called_by_python else _Unloaded)(codegen, name)
 
-    def __init__(self) -> None:
-        LoweringPass.__init__(self)
+    codegen.create_library = create_library
+    try:
+        yield
+    finally:
+        del codegen.create_library
 
-    def run_pass(self, state: Any) -> bool:
-        state.library = _Unloaded(state.targetctx.codegen(), state.func_id.func_qualname)
-        return True
 
+class KernelCompiler(Compiler):
+    """Numba's own pipeline for a kernel that Python calls, with all that is below it."""
 
-class _InnerCompiler(CompilerBase):
-    """Numba's own pipeline, with the pass above before the lowering."""
-
-    def define_pipelines(self) -> list[Any]:
-        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        lowering = next(i for i, (step, _) in enumerate(pipeline.passes) if step is NativeLowering)
-        pipeline.passes.insert(lowering, (_IntoUnloaded, "lower into a library that is not loaded"))
-        pipeline.finalize()
-        return [pipeline]
+    def compile_extra(self, func: Any) -> Any:
+        """Compile a function."""
+        with quickly(), _whole(self.state.targetctx.codegen()):
+            return super().compile_extra(func)
 
 
 def as_inner(dispatcher: Any) -> Any:
@@ -84,8 +87,7 @@ def as_inner(dispatcher: Any) -> Any:
     """
     if not hasattr(dispatcher, "get_call_template"):  # NUMBA_DISABLE_JIT gives the plain function back
         return dispatcher
-    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    inner = numba.njit(nogil=True, pipeline_class=_InnerCompiler, **options)(dispatcher.py_func)
+    inner = numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(dispatcher.py_func)
     unliteral: Any = numba.types.unliteral
 
     def without_literals(arguments: Any, keywords: Any) -> Any:

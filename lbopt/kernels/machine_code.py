@@ -32,12 +32,12 @@ from lbopt.compile_progress import Compiling
 from lbopt.compile_time import preparing
 from lbopt.kernels.cache_root import cache_root
 from lbopt.kernels.compile_lock import one_compiler
-from lbopt.kernels.inner import as_inner
+from lbopt.kernels.inner import KernelCompiler, as_inner
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: The wrapper for callers in C would be compiled for nobody.
-_FLAGS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}
+_FLAGS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True, "pipeline_class": KernelCompiler}
 
 
 _HERE = Path(__file__).parent

@@ -22,6 +22,7 @@ import numpy as np
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.stable_order import ascending
 
 # modes
 NEVER = 0
@@ -249,7 +250,7 @@ def write_difference(before: Ints, after: Ints, leaving: Ints, entering: Ints) -
     Parameters
     ----------
     before, after
-        int64, blocks of what runs; sorted in place.
+        int64, blocks of what runs.
     leaving, entering
         int64, output.
 
@@ -258,8 +259,7 @@ def write_difference(before: Ints, after: Ints, leaving: Ints, entering: Ints) -
     tuple of ints
         How many leave and enter.
     """
-    before.sort()
-    after.sort()
+    before, after = ascending(before), ascending(after)
     i, k, left, entered = 0, 0, 0, 0
     while i < before.size or k < after.size:
         if k == after.size or (i < before.size and before[i] < after[k]):

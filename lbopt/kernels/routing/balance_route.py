@@ -32,6 +32,7 @@ from lbopt.kernels.routing.horizon import (
     score,
 )
 from lbopt.kernels.routing.state import Room, Waiting
+from lbopt.kernels.stable_order import stable_order
 
 
 @kernel
@@ -63,7 +64,7 @@ def rank_waiting(sizes: Ints, choice: Ints, ranked: Ints, ranked_size: Ints) -> 
     size = np.empty(rest, np.int64)
     for r in range(rest):
         size[r] = -sizes[ranked[r]]
-    order = np.argsort(size, kind="mergesort")
+    order = stable_order(size)
     waiting = ranked[:rest].copy()
     for r in range(rest):
         ranked[r] = waiting[order[r]]

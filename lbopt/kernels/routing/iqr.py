@@ -24,6 +24,7 @@ from lbopt.kernels.routing.codes import (
     PERCENTILE_WEIBULL,
 )
 from lbopt.kernels.routing.state import Room, Shown, Waiting
+from lbopt.kernels.stable_order import ascending, stable_order
 
 _LARGEST = 2**62
 
@@ -37,15 +38,15 @@ def iqr(parameters: Record, room: Room, waiting: Waiting, choice: Ints) -> int:
     size = np.empty(reach, np.int64)
     for position in range(reach):
         size[position] = waiting.prompt[pool[position]]
-    order = np.argsort(-size, kind="mergesort")  # stable: the earlier of two equal requests goes first
-    ascending = np.sort(load)
+    order = stable_order(-size)  # stable: the earlier of two equal requests goes first
+    rising = ascending(load)
     for rank in range(reach):
         position = order[rank]
-        w = _least(heaviest_safe(parameters, ascending), load, running, free)
+        w = _least(heaviest_safe(parameters, rising), load, running, free)
         if w < 0:
-            w = _least(ascending[-1], load, running, free)
+            w = _least(rising[-1], load, running, free)
         choice[position] = w
-        _raise_one(ascending, load[w], load[w] + size[position])
+        _raise_one(rising, load[w], load[w] + size[position])
         load[w] += size[position]
         running[w] += 1
         free[w] -= 1
@@ -56,8 +57,9 @@ def iqr(parameters: Record, room: Room, waiting: Waiting, choice: Ints) -> int:
 def bind_iqr(parameters: Record, shown: Shown) -> int:
     """Return the worker to which one request is bound, of all; what is queued there counts in batch and load."""
     virtual_load = shown.load + shown.queued_tokens
-    limit = heaviest_safe(parameters, np.sort(virtual_load))
-    return _least(limit, virtual_load, shown.running + shown.queued, np.ones(shown.load.size, np.int64))
+    limit = heaviest_safe(parameters, ascending(virtual_load))
+    room = shown.running + 1  # more than none: on arrival any worker will do
+    return _least(limit, virtual_load, shown.running + shown.queued, room)
 
 
 @kernel

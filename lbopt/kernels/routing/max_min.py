@@ -12,6 +12,7 @@ import numpy as np
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.state import Room, Waiting
+from lbopt.kernels.stable_order import stable_order
 
 
 @kernel
@@ -24,7 +25,7 @@ def max_min(parameters: Record, room: Room, waiting: Waiting, choice: Ints) -> i
     for position in range(seen):
         size[position] = waiting.prompt[pool[position]]
         choice[position] = -1
-    order = np.argsort(-size, kind="mergesort")  # stable: the earlier of two equal requests goes first
+    order = stable_order(-size)  # stable: the earlier of two equal requests goes first
     for rank in range(U):
         position = order[rank]
         w = lightest_open(load, free)

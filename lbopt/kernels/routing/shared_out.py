@@ -13,6 +13,7 @@ import numpy as np
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.state import Room, Waiting
+from lbopt.kernels.stable_order import stable_order
 
 
 @kernel
@@ -28,7 +29,7 @@ def share_out(parameters: Record, room: Room, waiting: Waiting, choice: Ints) ->
     for position in range(U):
         size[position] = waiting.prompt[pool[position]]
         choice[position] = -1
-    order = np.argsort(-size, kind="mergesort")  # stable: the earlier of two equal requests goes first
+    order = stable_order(-size)  # stable: the earlier of two equal requests goes first
     for position in order:
         w = -1
         for g in range(G):

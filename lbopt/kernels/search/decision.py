@@ -10,6 +10,7 @@ from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import smallest_sums
 from lbopt.kernels.search.state import Step
+from lbopt.kernels.stable_order import stable_order
 
 
 @kernel
@@ -22,16 +23,16 @@ def read(
     `classes`; open workers ascending in slots, their loads, slots, and order of filling to those of `workers`; totals
     of the smallest requests to `sums`. The magnitude is what all numbers of an evaluation add up to, at a scale of 1.
     """
-    order[:] = np.argsort(2 * sizes + must, kind="mergesort")
+    order[:] = stable_order(2 * sizes + must)
     v, n, forced = classes[0], classes[1], classes[2]
     K = _group_requests(sizes, must, order, v, n, forced)
     W = 0
-    for g in np.argsort(slots, kind="mergesort"):
+    for g in stable_order(slots):
         if slots[g] > 0:
             workers[0, W], workers[1, W], workers[2, W] = g, loads[g], slots[g]
             W += 1
-    heaviest_first = np.argsort(-workers[1, :W], kind="mergesort")
-    workers[3, :W] = heaviest_first[np.argsort(workers[2, :W][heaviest_first], kind="mergesort")]
+    heaviest_first = stable_order(-workers[1, :W])
+    workers[3, :W] = heaviest_first[stable_order(workers[2, :W][heaviest_first])]
     smallest_sums(v[:K], n[:K], sums)
     admitted = slots.sum()
     most = extreme_tokens(sizes, must, order, admitted, True)

@@ -15,6 +15,7 @@ from lbopt.kernels.search.exchange import exchange, with_few_slots
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern, prefix_best
 from lbopt.kernels.search.state import CLOSED, Search, Step
 from lbopt.kernels.search.tables import choices_of
+from lbopt.kernels.stable_order import stable_order
 
 #: Envelopes that stay open at the same prices, after which one gets prices of its own.
 ASTRAY = 32
@@ -119,7 +120,7 @@ def closed_ranges(step: Step, search: Search, bound: int, nodes: Ints) -> int:
     for i in range(first.size):
         first[i] = ranges[i].first
     nodes[0, 0], nodes[0, 1], nodes[0, 2], nodes[0, 3] = 0, end, known.prices, -1
-    for i in np.argsort(first, kind="mergesort"):
+    for i in stable_order(first):
         one = ranges[i]
         if one.first > min(end, one.beyond):
             continue
