@@ -87,7 +87,8 @@ def as_inner(dispatcher: Any) -> Any:
     """
     if not hasattr(dispatcher, "get_call_template"):  # NUMBA_DISABLE_JIT gives the plain function back
         return dispatcher
-    inner = numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(dispatcher.py_func)
+    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    inner = numba.njit(nogil=True, **options)(dispatcher.py_func)
     unliteral: Any = numba.types.unliteral
 
     def without_literals(arguments: Any, keywords: Any) -> Any:
