@@ -118,3 +118,14 @@ def test_the_router_of_kthena_does_not_say_the_first_token(tmp_path):
     log = read_router_log(path, columns={"queue": "duration_request_processing"})
     assert sorted(log.prompt) == sorted(RIGHT.prompt - 1)
     assert log.left_out == {"calls without tokens": 1}
+
+
+def test_lines_of_json_between_others(tmp_path):
+    lines = list(higress())
+    lines = ["2025-01-01T00:00:00Z\tinfo\tready", lines[0], "[warning] stop", *lines[1:]]
+    log = read_router_log(save(tmp_path, lines))
+    same(log)
+    assert log.left_out == {"lines of another format": 2}
+    same(read_router_log(save(tmp_path, [f"gateway-1  | 2025-01-01T00:00:00.5Z {line}" for line in higress()])))
+    with pytest.raises(InputError, match=r"line 49.*truncated"):
+        read_router_log(save(tmp_path, [*lines[:1], *lines[3:], '{"ai_log": "{\\"mod']))

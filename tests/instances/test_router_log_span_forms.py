@@ -223,3 +223,40 @@ def test_observations_of_langfuse(tmp_path):
     log = read_router_log(save(tmp_path, {"data": [around, *rows], "meta": {"page": 1}}))
     same(log, atol=1e-5)
     assert log.left_out == {"spans without tokens": 1}
+
+
+def test_halves_of_one_span_and_other_signals_are_counted(tmp_path):
+    rows = list(zipkin())
+    caller = copy.deepcopy(rows[0]) | {"kind": "CLIENT"}
+    log = read_router_log(save(tmp_path, [caller, *rows]))
+    same(log)
+    assert log.left_out == {"doubled spans": 1}
+    log = read_router_log(save(tmp_path, [{"resourceMetrics": []}, *otlp(), {"resourceLogs": []}], lines=True))
+    same(log)
+    assert log.left_out == {"metrics and logs": 2}
+    with pytest.raises(InputError, match=r"none says its tokens.*metrics and logs"):
+        read_router_log(save(tmp_path, [{"resourceMetrics": []}], lines=True))
+
+
+def test_an_answer_as_long_as_its_limit_is_a_sample(tmp_path):
+    log = read_router_log(save(tmp_path, {"data": list(traces()), "limit": 48, "total": 0}))
+    assert any("at most 48 traces" in note for note in log.notes)
+
+
+def test_objects_printed_one_after_the_other(tmp_path):
+    path = tmp_path / "console.json"
+    path.write_text("\n".join(json.dumps(one, indent=4) for one in library()), encoding="utf-8")
+    same(read_router_log(path))
+
+
+def test_loaded_engines_have_first_tokens_of_seconds(tmp_path):
+    """A time to first token of 2 could be seconds or milliseconds; the attribute of vLLM is in seconds."""
+    documents = otlp()
+    for document in documents:
+        for span in document["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+            span["endTimeUnixNano"] = str(int(span["endTimeUnixNano"]) + 2 * 10**9)
+            for entry in span["attributes"]:
+                if "time_to_first" in entry["key"]:
+                    entry["value"]["doubleValue"] += 2
+    log = read_router_log(save(tmp_path, documents, lines=True))
+    np.testing.assert_allclose(log.finish - log.start, read_router_log(SAMPLE).finish - read_router_log(SAMPLE).start)

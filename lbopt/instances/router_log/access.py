@@ -20,6 +20,9 @@ from lbopt.instances.router_log.cells import Table, table_of
 #: Lines that are looked at to tell an access log.
 _SAMPLE = 200
 
+#: Why lines are left out.
+OTHER_LINES = "lines of another format"
+
 _HEAD = re.compile(
     r'\[(?P<start_time>\d{4}-\d\d-\d\dT[^\]\s]+)\] "(?P<method>[A-Z]+|-) (?P<path>[^"]*?) ?(?P<protocol>[^" ]+)" '
     r"(?P<response_code>\d{1,3}|-)(?= |$)"
@@ -59,8 +62,29 @@ def access_table(text: str, source: str) -> Table | None:
     found = [(number, record) for number, line in lines if (record := _record(line))]
     table = table_of(found, source, "text", len(text))
     if len(found) < len(lines):
-        table.left_out["lines of another format"] = len(lines) - len(found)
+        table.left_out[OTHER_LINES] = len(lines) - len(found)
     return table
+
+
+#: What collectors put in front of a line: a pod, a service, a date-time, a stream.
+_PREFIX = re.compile(
+    r'\s*(\[[\w./-]+\] +|[\w.-]+ +\| +)?(\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:?\d\d) +)?(std(out|err) [FP] +)?(?=\{")'
+)
+
+
+def only_objects(text: str) -> tuple[str, int]:
+    """Return a text of mostly JSON lines without what else a process printed, and how many lines were something else.
+
+    Lines keep their numbers; a line that begins like an object stays, whole or not.
+    """
+    lines = text.split("\n")
+    sample = list(islice((line for line in lines if line.strip()), _SAMPLE))
+    whole = sum(bool(_PREFIX.match(line)) and line.rstrip().endswith("}") for line in sample)
+    if 2 * whole <= len(sample) or whole < 2 or all(line.lstrip().startswith("{") for line in lines if line.strip()):
+        return text, 0
+    bare = [_PREFIX.sub("", line, count=1) for line in lines]
+    kept = [line if line.lstrip().startswith("{") else "" for line in bare]
+    return "\n".join(kept), sum(bool(line.strip()) and not left for line, left in zip(lines, kept, strict=True))
 
 
 def _record(line: str) -> dict[str, Any] | None:

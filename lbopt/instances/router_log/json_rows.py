@@ -53,6 +53,9 @@ def json_table(data: bytes, source: str, at: str | None = None) -> Table:
         Path of the list or run that is meant, or its beginning; "*" takes all. None where the file has one.
     """
     text = data.decode().strip()
+    if text.startswith("{") and re.search(r"^\}\s*\n\{\s*$", text, re.MULTILINE):  # printed one after the other
+        text = re.sub(r"\r?\n(?!\{)", " ", text)
+        data = text.encode()
     first, _, rest = text.partition("\n")
     begin = _value(first)
     if not isinstance(begin, dict | list) or not rest.strip():  # one document
@@ -252,12 +255,12 @@ def _lines(data: bytes, source: str) -> Iterator[tuple[int, Any]]:
 
 
 def _spans(documents: Iterable[Any], source: str, size: int) -> Table:
-    records, left_out = span_records(documents, source)
+    records, left_out, notes = span_records(documents, source)
     if not records:
         raise InputError(
-            f"{source} holds spans, and none says its tokens; expected the attributes gen_ai.usage.input_tokens and "
+            f"{source} holds spans, and none says its tokens ({left_out}); expected gen_ai.usage.input_tokens and "
             "gen_ai.usage.output_tokens (or prompt_tokens and completion_tokens)"
         )
     table = table_of(records, source, "spans", size)
     table.left_out.update(left_out)
-    return table
+    return replace(table, notes=(*notes, *table.notes))

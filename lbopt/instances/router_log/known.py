@@ -15,6 +15,11 @@ from lbopt.instances.router_log.json_rows import LIST
 
 _ENGINE_INSTANCE = "; give each engine its name, OTEL_RESOURCE_ATTRIBUTES=service.instance.id=NAME, or add an attribute"
 
+_OF_SPANS = {
+    "worker": f"{_ENGINE_INSTANCE} worker; the span of a client says it in server.address",
+    "start": "; the attribute gen_ai.response.time_to_first_chunk says it for answers that stream",
+}
+
 #: What ends an error about a file that a client of the fleet wrote.
 NO_WORKER = (
     "it was written by the client, which does not know which worker served a request, so that it has no worker; which "
@@ -125,6 +130,8 @@ EXPORTS = (
         name="vLLM",
         needs=("gen_ai.latency.time_in_queue",),
         spans=True,
+        reads={"ttft": "gen_ai.latency.time_to_first_token", "queue": "gen_ai.latency.time_in_queue"},
+        units={"ttft": "s", "queue": "s"},
         hints={
             "worker": f"{_ENGINE_INSTANCE} dp_rank",
             "start": "; the attribute gen_ai.latency.time_to_first_token says it",
@@ -132,12 +139,27 @@ EXPORTS = (
         source="vllm-project/vllm, vllm/tracing",
     ),
     Export(
-        name="spans",
+        name="Langfuse",
+        needs=("usage.prompt_tokens", "level"),
         spans=True,
         hints={
-            "worker": f"{_ENGINE_INSTANCE} worker; the span of a client says it in server.address",
-            "start": "; the attribute gen_ai.response.time_to_first_chunk says it for answers that stream",
+            "worker": "; write it into the metadata of a generation, and name it: --column worker=metadata.NAME",
+            "start": "; completionStartTime says it, which the SDK sets for answers that stream",
         },
+    ),
+    Export(
+        name="spans",
+        needs=("gen_ai.response.time_to_first_chunk",),
+        spans=True,
+        reads={"ttft": "gen_ai.response.time_to_first_chunk"},
+        units={"ttft": "s"},
+        hints={"worker": _OF_SPANS["worker"]},
+        source="OpenTelemetry semantic conventions for generative AI",
+    ),
+    Export(
+        name="spans",
+        spans=True,
+        hints=_OF_SPANS,
         source="OpenTelemetry semantic conventions for generative AI",
     ),
     Export(

@@ -40,6 +40,9 @@ _MICRO = 1000
 #: What holds spans of any form, or lists of them, by its name.
 _HOLDERS = ("data", "result", "results", "trace", "traces", "_source")
 
+#: What OTLP's file exporter writes into the same file.
+_OTHER_SIGNALS = {"resourceMetrics", "resourceLogs", "resource_metrics", "resource_logs"}
+
 _OTLP = ("resourceSpans", "resource_spans", "batches")
 
 
@@ -103,13 +106,17 @@ def is_spans(document: Any) -> bool:
         return any(is_spans(one) for one in document[:3])
     if not isinstance(document, dict):
         return False
+    if document.keys() & _OTHER_SIGNALS:
+        return True
     return _form_of(document) is not None or any(
         isinstance(document.get(name), dict | list) and is_spans(document[name]) for name in _HOLDERS
     )
 
 
-def span_records(documents: Iterable[Any], source: str) -> tuple[list[tuple[int, dict[str, Any]]], dict[str, int]]:
-    """Return number and fields of the spans that are requests, and how many others there are.
+def span_records(
+    documents: Iterable[Any], source: str
+) -> tuple[list[tuple[int, dict[str, Any]]], dict[str, int], list[str]]:
+    """Return number and fields of the spans that are requests, how many others there are, and notes.
 
     Raises
     ------
@@ -118,7 +125,7 @@ def span_records(documents: Iterable[Any], source: str) -> tuple[list[tuple[int,
     """
     found: list[tuple[int, _Span]] = []
     above: dict[tuple[str, str], tuple[str, str] | None] = {}  # the parent of each span
-    seen: set[str] = set()
+    seen: dict[tuple[tuple[str, str], str], int] = {}
     left_out: Counter[str] = Counter()
     opened = _Opened(source)
     for number, span in enumerate((span for document in documents for span in opened.spans(document)), start=1):
@@ -126,10 +133,11 @@ def span_records(documents: Iterable[Any], source: str) -> tuple[list[tuple[int,
             left_out["spans without tokens"] += 1
         elif span.is_other():
             left_out["spans of other calls"] += 1
-        elif span.own[1] and (text := repr(span)) in seen:
+        elif span.own[1] and (place := seen.setdefault((span.own, repr(span.tokens())), len(found))) < len(found):
             left_out["doubled spans"] += 1
+            if found[place][1].client:  # the caller's half of a span that both write
+                found[place] = (number, span)
         else:
-            seen.add(text if span.own[1] else "")
             found.append((number, span))
         if span.parent != span.own:
             above[span.own] = span.parent
@@ -145,7 +153,11 @@ def span_records(documents: Iterable[Any], source: str) -> tuple[list[tuple[int,
         records.append((number, record))
     left_out["spans around others"] = len(found) - len(kept)
     left_out["groups without spans"] = opened.bare
-    return records, {reason: count for reason, count in left_out.items() if count}
+    left_out["metrics and logs"] = opened.others
+    notes = [
+        f"the query asked for at most {opened.limit:,} traces, and as many are here; the rest of the traffic is not"
+    ]
+    return records, {why: count for why, count in left_out.items() if count}, notes if opened.limit else []
 
 
 def _outer(spans: list[_Span], above: dict[tuple[str, str], tuple[str, str] | None]) -> set[tuple[str, str]]:
@@ -157,25 +169,28 @@ def _outer(spans: list[_Span], above: dict[tuple[str, str], tuple[str, str] | No
         The parent of each span in the file.
     """
     outer: set[tuple[str, str]] = set()
-    of_trace: dict[str, list[_Span]] = {}
+    alike: dict[tuple[str, str], list[_Span]] = {}  # of one trace and as many tokens
     for span in spans:
-        of_trace.setdefault(span.own[0], []).append(span)
+        alike.setdefault(_likeness(span), []).append(span)
     for span in spans:
         parent = above.get(span.own)
         while parent and parent not in outer:
             outer.add(parent)
             if parent not in above:  # the span is not in the file
-                outer |= {one.own for one in of_trace[span.own[0]] if one.own != span.own and _encloses(one, span)}
+                outer |= {one.own for one in alike[_likeness(span)] if one.own != span.own and _encloses(one, span)}
                 break
             parent = above[parent]
     return outer
 
 
+def _likeness(span: _Span) -> tuple[str, str]:
+    return span.own[0], str(sorted(str(value) for value in span.tokens().values()))
+
+
 def _encloses(one: _Span, other: _Span) -> bool:
-    """Tell whether a span counts the tokens of another and lasts at least as long before and after it."""
-    counts = [sorted(str(value) for value in span.tokens().values()) for span in (one, other)]
+    """Tell whether a span begins no later than another and ends no earlier, and is longer."""
     (start, end), (begin, stop) = ((_moment(span.times[0]), _moment(span.times[2])) for span in (one, other))
-    return counts[0] == counts[1] and (start, end) != (begin, stop) and start <= begin and stop <= end
+    return (start, end) != (begin, stop) and start <= begin and stop <= end
 
 
 def _moment(time: Any) -> tuple[int, str]:
@@ -193,11 +208,15 @@ class _Opened:
         The file, as errors call it.
     bare
         Groups whose list of spans is missing.
+    others
+        Documents of metrics or logs.
+    limit
+        The most traces that the query of an answer asked for, if it holds as many, else 0.
     """
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self.bare = 0
+        self.bare = self.others = self.limit = 0
 
     def spans(self, document: Any) -> Iterator[_Span]:
         """Yield the spans of a document of any form."""
@@ -207,6 +226,12 @@ class _Opened:
             return
         if not isinstance(document, dict):
             raise InputError(f"{self.source} holds {shown(document)} among its spans; expected objects")
+        if document.keys() & _OTHER_SIGNALS:
+            self.others += 1
+            return
+        limit, data = document.get("limit"), document.get("data")
+        if isinstance(limit, int) and isinstance(data, list) and 0 < limit <= len(data):
+            self.limit = limit
         if form := _form_of(document):
             yield from form(self, document)
             return

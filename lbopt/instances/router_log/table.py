@@ -12,7 +12,7 @@ from pathlib import Path
 from lbopt.exceptions import InputError
 from lbopt.files import called, csv_records, listed, shown, starts_with
 from lbopt.instances.readers.formats import read_contents
-from lbopt.instances.router_log.access import access_table
+from lbopt.instances.router_log.access import OTHER_LINES, access_table, only_objects
 from lbopt.instances.router_log.cells import TRUNCATED, Table, table_of, text_of
 from lbopt.instances.router_log.json_rows import json_table
 
@@ -41,8 +41,10 @@ def read_table(path: str | os.PathLike[str], rows: str | None = None) -> Table:
     data, name = read_contents(path), called(path)
     table = access_table(data.decode(), name)
     if table is None:
-        is_json = data.lstrip()[:1] in (b"{", b"[")
-        table = json_table(data, name, rows) if is_json else _csv(data.decode(), name)
+        text, others = only_objects(data.decode())
+        is_json = text.lstrip()[:1] in ("{", "[")
+        table = json_table(text.encode(), name, rows) if is_json else _csv(text, name)
+        table.left_out.update({OTHER_LINES: others} if others else {})
     if not len(table):
         raise InputError(f"{name} holds no row below its header; expected one row per request")
     return table
