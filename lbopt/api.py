@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lbopt.instances.router_log import RouterLog
-    from lbopt.studies.audit import AuditOutcome
+    from lbopt.studies.audit import AuditOfGroups, AuditOutcome
 
 
 def audit(
@@ -46,7 +46,7 @@ def audit(
     gpus: int | None = None,
     progress: Progress | None = None,
     **more: Any,
-) -> AuditOutcome:
+) -> AuditOutcome | AuditOfGroups:
     """Read a router's log and say whether another rule would serve the same requests faster.
 
     Parameters

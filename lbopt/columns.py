@@ -85,6 +85,9 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     ),
     "error": ("error, error type, error message, error code, exception, failure reason",),
     "model": ("model, model name, response model, request model, served model name",),
+    "adapter": ("adapter, adapter name, adapter id, lora, lora name, lora id, lora adapter",),
+    "tenant": ("tenant, tenant id, tenant name, customer, customer id, organization, organization id, team, team id",),
+    "group": ("barrier group, dp group, data parallel group",),
     "ttft": (
         "ttft, to first token, time to first token, time to first chunk, first token latency, latency first token, "
         "first token duration, llm first token duration",

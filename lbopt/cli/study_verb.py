@@ -19,7 +19,7 @@ from lbopt.studies.registry import find_study
 from lbopt.studies.study import Study
 
 if TYPE_CHECKING:
-    from lbopt.studies.audit import AuditOutcome
+    from lbopt.studies.audit import AuditOfGroups, AuditOutcome
     from lbopt.studies.progress import Progress
 
 _ENGINE = (
@@ -86,7 +86,7 @@ def _config(study: Study, given: dict[str, Any]) -> Any:
     return from_words(study.config, given)
 
 
-def _audit(config: Any, out: str | None) -> Callable[[Progress], AuditOutcome]:
+def _audit(config: Any, out: str | None) -> Callable[[Progress], AuditOutcome | AuditOfGroups]:
     """Return what runs an audit: it writes the page, then looks at single decisions and writes it again with them."""
     from lbopt.studies.audit import run_audit
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -12,7 +13,7 @@ from lbopt.report.contents import Made
 from lbopt.report.figures import COLOURS, GREY, legend_below, new_figure
 from lbopt.report.page import Picture, files_of, render_page
 from lbopt.report.study_report import StudyReport
-from lbopt.studies.audit import AuditOutcome
+from lbopt.studies.audit import AuditOfGroups, AuditOutcome
 from lbopt.studies.audit.recommendation import saved_in_a_month
 from lbopt.studies.audit.rules import RuleRun
 from lbopt.table import Table
@@ -24,8 +25,10 @@ _INTERVALS = ("change_interval", "wait_change_interval")
 _ENDS = (0, "low"), (1, "high")
 
 
-def rule_rows(outcome: AuditOutcome) -> list[dict[str, Any]]:
-    """Return one row a rule, the log itself first; what rules.csv holds."""
+def rule_rows(outcome: AuditOutcome | AuditOfGroups) -> list[dict[str, Any]]:
+    """Return one row a rule, the log itself first, of each group; what rules.csv holds."""
+    if isinstance(outcome, AuditOfGroups):
+        return [{"group": name} | row for name, part in outcome.groups.items() for row in rule_rows(part)]
     return [
         {name: value for name, value in vars(run).items() if name not in _INTERVALS}
         | {f"{name.removesuffix('interval')}{end}": vars(run)[name][k] for name in _INTERVALS for k, end in _ENDS}
@@ -33,8 +36,11 @@ def rule_rows(outcome: AuditOutcome) -> list[dict[str, Any]]:
     ]
 
 
-def audit_tables(outcome: AuditOutcome) -> list[Table]:
+def audit_tables(outcome: AuditOutcome | AuditOfGroups) -> list[Table]:
     """Return the tables in the order in which a reader needs them."""
+    if isinstance(outcome, AuditOfGroups):
+        named = [(name, table) for name, part in outcome.groups.items() for table in audit_tables(part)]
+        return [_groups(outcome), *(replace(table, title=f"{table.title} ({name})") for name, table in named)]
     tables = [_happened(outcome)]
     if outcome.runs:
         tables.insert(0, _rules(outcome))
@@ -45,6 +51,33 @@ def audit_tables(outcome: AuditOutcome) -> list[Table]:
     tables.append(_misfit(outcome))
     tables.append(_columns(outcome))
     return tables
+
+
+def _groups(outcome: AuditOfGroups) -> Table:
+    def row(name: str, part: AuditOutcome) -> tuple[str, ...]:
+        best, workers = part.recommendation, part.happened.workers
+        return (
+            name,
+            f"{part.happened.finished:,}",
+            best.rule or {"stay": "stay", "withheld": "no recommendation"}[best.verdict],
+            "–" if best.change is None else _signed(best.change),
+            f"{best.workers or workers} of {workers}",
+            _money(best.per_month),
+        )
+
+    best = outcome.recommendation
+    finished = sum(part.happened.finished for part in outcome.groups.values())
+    workers = sum(part.happened.workers for part in outcome.groups.values())
+    together = ("together", f"{finished:,}", "", "", f"{best.workers or workers} of {workers}", _money(best.per_month))
+    return Table(
+        title="Groups of workers",
+        caption=(
+            "Workers of a group meet at one barrier: they serve the same models, and their steps begin at the same "
+            "moments. Requests do not move between groups, and no group waits for another."
+        ),
+        headers=("group", "requests", "rule", "change", "workers needed", f"{outcome.config.currency} a month"),
+        rows=[*(row(name, part) for name, part in outcome.groups.items()), together],
+    )
 
 
 def _rules(outcome: AuditOutcome) -> Table:
@@ -211,17 +244,22 @@ def _money(value: float | None) -> str:
 _WIDTH = 5.2
 
 
-def draw_rules(outcome: AuditOutcome, axes: Axes) -> None:
-    """Draw each rule's change of the mean time per token with its interval, best on top."""
-    runs = sorted(outcome.runs[1:], key=lambda run: -run.tpot_mean)
-    for place, run in enumerate(runs):
+def draw_rules(outcome: AuditOutcome | AuditOfGroups, axes: Axes) -> None:
+    """Draw each rule's change of the mean time per token with its interval, best on top, group by group."""
+    parts = outcome.groups if isinstance(outcome, AuditOfGroups) else {"": outcome}
+    labelled = [
+        (f"{name}: {run.rule}" if name else run.rule, run)
+        for name, part in reversed(parts.items())
+        for run in sorted(part.runs[1:], key=lambda run: -run.tpot_mean)
+    ]
+    for place, (_, run) in enumerate(labelled):
         low, high = run.change_interval
         colour = COLOURS[0] if run.admission == "immediate" else COLOURS[1]
         marker = "s" if run.admission == "immediate" else "o"
         axes.plot([100 * low, 100 * high], [place, place], color=colour, linewidth=2)
         axes.plot([100 * run.change], [place], marker=marker, color=colour, markersize=6)
     axes.axvline(0.0, color=GREY, linewidth=1)
-    axes.set_yticks(range(len(runs)), [run.rule for run in runs])
+    axes.set_yticks(range(len(labelled)), [label for label, _ in labelled])
     axes.set_xlabel("change of the mean time per token (%)")
     axes.plot([], [], marker="s", color=COLOURS[0], label="binds on arrival")
     axes.plot([], [], marker="o", color=COLOURS[1], label="needs a queue")
@@ -271,48 +309,75 @@ def audit_pictures(outcome: AuditOutcome) -> list[Picture]:
     return pictures
 
 
-def render_audit_page(outcome: AuditOutcome, pictures: list[Picture], provenance: dict[str, Any], command: str) -> str:
-    """Return the page as HTML.
+def render_audit_page(
+    outcome: AuditOutcome | AuditOfGroups, pictures: list[list[Picture]], provenance: dict[str, Any], command: str
+) -> str:
+    """Return the page as HTML, with a section for each group of workers.
 
     Parameters
     ----------
+    pictures
+        Those of each group.
     provenance
         Versions, processor, time and command.
     """
+    grouped = isinstance(outcome, AuditOfGroups)
+    parts = outcome.groups if isinstance(outcome, AuditOfGroups) else {"": outcome}
+    sections = [
+        {
+            "title": f"{name}: {headline(part)}" if name else "",
+            "recommendation": str(part.recommendation),
+            "findings": [finding.sentence for finding in part.findings],
+            "tables": audit_tables(part),
+            "figures": figures,
+            "notes": part.notes,
+        }
+        for (name, part), figures in zip(parts.items(), pictures, strict=True)
+    ]
     return render_page(
         "audit_page.html.jinja",
         version=provenance["versions"]["lbopt"],
         headline=headline(outcome),
         interrupted=outcome.interrupted,
-        recommendation=str(outcome.recommendation),
-        findings=[finding.sentence for finding in outcome.findings],
-        notes=outcome.notes,
-        tables=audit_tables(outcome),
-        figures=pictures,
+        together={"lead": str(outcome.recommendation), "tables": audit_tables(outcome)[:1], "notes": outcome.notes}
+        if grouped
+        else None,
+        sections=sections,
         command=command,
         versions=", ".join(f"{name} {version}" for name, version in provenance["versions"].items()),
     )
 
 
-def headline(outcome: AuditOutcome) -> str:
+def headline(outcome: AuditOutcome | AuditOfGroups) -> str:
     """Return the answer in one line."""
     verdict, best = outcome.recommendation.verdict, outcome.recommendation
+    if isinstance(outcome, AuditOfGroups) and verdict == "switch":
+        total = sum(part.happened.workers for part in outcome.groups.values())
+        return f"{len(outcome.groups)} groups of workers: {best.workers} of {total} workers are enough"
     if verdict == "switch" and best.change is not None:
         return f"Switch to {best.rule}: {-best.change:.1%} less time per token".replace("%", " %")
     return "Stay with the present rule" if verdict == "stay" else "No recommendation"
 
 
-def audit_files(outcome: AuditOutcome, made: Made) -> dict[str, Any]:
+def audit_files(outcome: AuditOutcome | AuditOfGroups, made: Made) -> dict[str, Any]:
     """Return report.html, audit.json and the pictures."""
-    pictures = audit_pictures(outcome)
+    parts = list(outcome.groups.values()) if isinstance(outcome, AuditOfGroups) else [outcome]
+    pictures = [audit_pictures(part) for part in parts]
     page = render_audit_page(outcome, pictures, made.how, made.command)
-    return {"audit.json": outcome.to_dict(), **files_of(pictures), "report.html": page}
+    named = [
+        replace(picture, file=picture.file.replace(".png", f"-{k}.png")) if len(parts) > 1 else picture
+        for k, some in enumerate(pictures, start=1)
+        for picture in some
+    ]
+    return {"audit.json": outcome.to_dict(), **files_of(named), "report.html": page}
 
 
-def lead(outcome: AuditOutcome) -> list[str]:
+def lead(outcome: AuditOutcome | AuditOfGroups) -> list[str]:
     """Return the recommendation, and what the model does not have."""
+    parts = outcome.groups if isinstance(outcome, AuditOfGroups) else {"": outcome}
+    named = [(f"{name}: " if name else "", part) for name, part in parts.items()]
     return [
-        *(f"{finding.sentence}." for finding in outcome.findings),
+        *(f"{name}{finding.sentence}." for name, part in named for finding in part.findings),
         f"{headline(outcome)}.",
         str(outcome.recommendation),
     ]

@@ -20,7 +20,7 @@ class Listed(NamedTuple):
 
 
 STUDIES = {
-    "audit": Listed("lbopt.studies.audit.study", "Would another rule serve a log's requests faster?"),
+    "audit": Listed("lbopt.studies.audit.whole_log", "Would another rule serve a log's requests faster?"),
     "ranks": Listed("lbopt.studies.audit.ranks", "What does the imbalance in an engine's own log cost?"),
     "gap": Listed("lbopt.studies.gap.study", "How far is each routing rule from the best placement?"),
     "hindsight": Listed("lbopt.studies.hindsight.study", "How far were rules from the best with all lengths known?"),

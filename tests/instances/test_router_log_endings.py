@@ -130,9 +130,9 @@ def test_finished_one_after_the_other_is_noted(tmp_path):
     assert any("1 ids name several finished requests" in note for note in log.notes)
 
 
-def test_cached_tokens_and_models_are_remarked_on(tmp_path):
+def test_cached_tokens_are_remarked_on_and_models_are_labels(tmp_path):
     log = read(tmp_path, plain(DATA, cached_tokens=DATA["prompt"] // 2, model=["a", "b"] * 20))
     assert any("of the prompt tokens were cached" in note for note in log.notes)
-    assert any("2 models" in note for note in log.notes)
+    assert log.labels["model"].tolist().count("a") == 20
     log = read(tmp_path, plain(DATA, cached_tokens=DATA["prompt"] * 2))
     assert any("exceeds the prompt" in note for note in log.notes)

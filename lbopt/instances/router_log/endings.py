@@ -88,6 +88,8 @@ class RouterLog:
         Sentences for the reader of a report.
     origin
         Date-time of second 0, ISO 8601, where the file has one.
+    labels
+        (N,) texts each, by "model", "adapter", "tenant" and "group", where the file has them; "" where a row has none.
     """
 
     name: str
@@ -104,9 +106,11 @@ class RouterLog:
     left_out: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     origin: str | None = None
+    labels: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         sizes = {name: getattr(self, name).shape for name in _ARRAYS}
+        sizes |= {name: texts.shape for name, texts in self.labels.items()}
         if len(set(sizes.values())) > 1 or len(next(iter(sizes.values()))) != 1:
             raise InputError(f"the columns of log '{self.name}' differ in length: {sizes}")
         if self.ids.size == 0:

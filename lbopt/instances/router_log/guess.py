@@ -134,8 +134,10 @@ def coded(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
 
 
 _SAMPLE = 200
+#: What requests are labelled with, which only some workers may serve; a group is of workers at one barrier.
+LABELS = ("model", "adapter", "tenant", "group")
 _COUNTS = ("prompt", "output", "cached")
-_TEXTS = ("id", "worker", "status", "model", "error")
+_TEXTS = ("id", "worker", "status", "model", "adapter", "tenant", "group", "error")
 _TIMES = ("arrival", "start", "first_token", "finish", "ttft", "queue", "e2e", "decode", "tpot")
 _SAID = {
     "arrival": "when a request arrived",
@@ -218,7 +220,7 @@ class Chooser:
         if quantity == "status":
             return Choice(tuple(names))
         for other in names[1:]:
-            if quantity not in ("model", "cached") and self.table.columns[other] != self.table.columns[names[0]]:
+            if quantity not in (*LABELS, "cached") and self.table.columns[other] != self.table.columns[names[0]]:
                 raise InputError(
                     f"{self.table.source}: columns {names[0]!r} and {other!r} both may say "
                     f"{_SAID.get(quantity, quantity)}, and they differ; name one: --column {quantity}=NAME"

@@ -192,7 +192,7 @@ def odd_paces(table: Table, times: Times, finished: NDArray[np.bool_], steps: ND
 def remarks(
     chooser: Chooser, plan: Plan, times: Times, kept: NDArray[np.bool_], prompt: NDArray[np.int64], workers: int
 ) -> list[str]:
-    """Return sentences about waits, clocks, caches and models.
+    """Return sentences about waits, clocks and caches.
 
     Parameters
     ----------
@@ -230,8 +230,4 @@ def remarks(
             )
         elif total:
             notes.append(f"{100 * int(hits[kept].sum()) / total:.0f} % of the prompt tokens were cached")
-    if model := chooser.find("model"):
-        count = len(set(chooser.texts(model)) - {""})
-        if count > 1:
-            notes.append(f"the log holds requests of {count:,} models; times of a token may differ between them")
     return notes

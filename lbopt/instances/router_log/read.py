@@ -23,7 +23,7 @@ from lbopt.instances.router_log.endings import (
     read_endings,
     settle_attempts,
 )
-from lbopt.instances.router_log.guess import Choice, Chooser, missing_cells
+from lbopt.instances.router_log.guess import LABELS, Choice, Chooser, missing_cells
 from lbopt.instances.router_log.order import loose_lengths, odd_paces, out_of_order, refuse_swapped_tokens, remarks
 from lbopt.instances.router_log.quantities import Clock, read_clock, read_counts, read_workers
 from lbopt.instances.router_log.table import read_table
@@ -137,6 +137,9 @@ class _Rows:
         self.choices = {"id": ids, "prompt": prompt_at, "output": output_at, "worker": worker_at, "status": self.status}
         self.choices["error"] = failed
 
+        found = ((quantity, chooser.find(quantity)) for quantity in LABELS)
+        self.labels = {quantity: chooser.texts(choice) for quantity, choice in found if choice is not None}
+
         shift = int(self.plan.after_first_token)
         prompt, no_prompt = read_counts(chooser, prompt_at)
         output, no_output = read_counts(chooser, output_at)
@@ -213,6 +216,7 @@ class _Rows:
             left_out=left_out,
             notes=tuple(self.notes),
             origin=None if origin is None else str(np.datetime64(origin, "ns")) + "Z",
+            labels={quantity: np.array(texts, dtype=np.str_)[order] for quantity, texts in self.labels.items()},
         )
 
     def _ids(self, choice: Choice | None) -> list[str]:
@@ -272,7 +276,7 @@ def _readings(
         Finds the columns that are only remarked on.
     """
     units = {"prompt": "tokens", "output": "tokens", "cached": "tokens"}
-    extra = {quantity: chooser.find(quantity) for quantity in ("cached", "model")}
+    extra = {quantity: chooser.find(quantity) for quantity in ("cached", *LABELS)}
     said = [
         ColumnReading(
             quantity=quantity, column=" + ".join(choice.names), unit=units.get(quantity, ""), given=choice.given

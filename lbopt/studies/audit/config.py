@@ -28,6 +28,17 @@ DEFAULT_RULES = (
 )
 
 
+#: What rows can be told apart by.
+_LABELS = ("model", "adapter", "tenant", "group", "worker")
+
+
+def _labelled(text: str) -> None:
+    """Refuse what is no quantity and name."""
+    quantity, sign, name = text.partition("=")
+    if not (sign and name) or quantity not in _LABELS:
+        raise InputError(f"only is '{text}'; expected QUANTITY=NAME with {', '.join(_LABELS)}, such as model=llama")
+
+
 def _needs_no_forecast(rule: str) -> None:
     """Refuse a rule that looks ahead."""
     if foresight_of(make_policy(rule)) is not None:
@@ -54,6 +65,25 @@ class AuditConfig(Configuration):
             first=True,
             each=understood_column,
             empty=True,
+        ),
+    ] = ()
+    group: Annotated[
+        str | None,
+        Option(
+            "Column that names the workers which share a barrier; - says that all do.",
+            first=True,
+            shown="found",
+            later="left out",
+        ),
+    ] = None
+    only: Annotated[
+        tuple[str, ...],
+        Option(
+            "Rows to audit, e.g. `model=llama`; may be given again.",
+            first=True,
+            each=_labelled,
+            empty=True,
+            later="left out",
         ),
     ] = ()
     unit: Annotated[str | None, Option("Unit of all times: s, ms, us or ns.", shown="recognised")] = None
@@ -100,4 +130,10 @@ class AuditConfig(Configuration):
     @property
     def named_columns(self) -> dict[str, str]:
         """Columns by their quantity."""
-        return {text.partition("=")[0]: text.partition("=")[2] for text in self.columns}
+        group = {} if self.group is None else {"group": self.group}
+        return {text.partition("=")[0]: text.partition("=")[2] for text in self.columns} | group
+
+    @property
+    def is_one_group(self) -> bool:
+        """Whether all workers are said to share a barrier."""
+        return self.group is not None and self.group.strip() in ("", "-")

@@ -128,7 +128,8 @@ class Finding:
     Parameters
     ----------
     kind
-        "no barrier", "slow worker", "fast worker", "restart", "waits with free slots", "pauses" or "stalls".
+        "no barrier", "eligibility", "slow worker", "fast worker", "restart", "waits with free slots", "pauses" or
+        "stalls".
     sentence
         What was seen, and what it means for the answers.
     forbids

@@ -1,4 +1,4 @@
-"""`run_audit`: from a router's log to a recommendation, through reconstruction, findings and rules; and its outcome."""
+"""`audit_group`: from a log of one barrier to a recommendation, through reconstruction, findings and rules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError
-from lbopt.instances.router_log import ColumnReading, RouterLog, read_router_log
+from lbopt.instances.router_log import ColumnReading, RouterLog
 from lbopt.simulator import ceilings
 from lbopt.studies.audit.config import AuditConfig
 from lbopt.studies.audit.course import Floats
@@ -23,6 +23,7 @@ from lbopt.studies.audit.findings import (
     odd_worker,
     waited_with_a_free_slot,
 )
+from lbopt.studies.audit.groups import eligible_workers
 from lbopt.studies.audit.happened import (
     Happened,
     OneStepGaps,
@@ -35,7 +36,7 @@ from lbopt.studies.audit.law_from_log import LawFromLog, Reconstruction, reconst
 from lbopt.studies.audit.recommendation import Recommendation, recommend
 from lbopt.studies.audit.rules import RuleRun, fewest_workers, requests_of, run_rule, setting_of
 from lbopt.studies.progress import Progress, Silent
-from lbopt.studies.study import Outcome, Study
+from lbopt.studies.study import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,35 +128,21 @@ MOST_ENDLESS = 0.005
 _MOMENTS = 120
 
 
-def run_audit(
-    config: AuditConfig, progress: Progress | None = None, *, tell: Callable[[AuditOutcome], None] | None = None
-) -> AuditOutcome:
-    """Read a log and answer; Ctrl-C keeps what is done.
-
-    Parameters
-    ----------
-    tell
-        Is given the outcome before the one-step gaps are looked for, which take longest.
-    """
-    log = read_router_log(config.log, columns=config.named_columns, unit=config.unit)
-    return audit_log(log, config, progress, tell=tell)
-
-
-def audit_log(
+def audit_group(
     log: RouterLog,
     config: AuditConfig,
     progress: Progress | None = None,
     *,
     tell: Callable[[AuditOutcome], None] | None = None,
 ) -> AuditOutcome:
-    """Answer for a log that is read already; the parameters are those of `run_audit`.
+    """Answer for a log whose workers meet at one barrier; Ctrl-C keeps what is done.
 
     Parameters
     ----------
     config
         What is asked; its file is not read.
-    progress, tell
-        As for `run_audit`.
+    tell
+        Is given the outcome before the one-step gaps are looked for, which take longest.
     """
     shown = progress or Silent()
     finished = int(log.is_finished.sum())
@@ -168,7 +155,7 @@ def audit_log(
     found, odd = fleet_of(log, config.seed)
     slots = _slots(config, found)
     happened = what_happened(found, slots)
-    findings = find_departures(found, slots, odd)
+    findings = [*_not_eligible(log), *find_departures(found, slots, odd)]
     outcome = AuditOutcome(
         config=config,
         columns=log.columns,
@@ -195,6 +182,22 @@ def audit_log(
             verdict="withheld", sentences=("No recommendation: stopped before all rules had been run.",)
         )
     return outcome
+
+
+def _not_eligible(log: RouterLog) -> list[Finding]:
+    """Return the finding that only some of the workers serve a model or an adapter: replays know no eligibility."""
+    allowed = eligible_workers(log)
+    if allowed is None:
+        return []
+    share = float((~allowed.all(axis=1)).mean())
+    return [
+        Finding(
+            "eligibility",
+            f"Only some of the workers at this barrier serve the model or adapter of {share:.0%} of the requests, and "
+            "rules are replayed without that: they would send these requests elsewhere",
+            forbids=True,
+        )
+    ]
 
 
 def fleet_of(log: RouterLog, seed: int = 0) -> tuple[Reconstruction, OddWorker | None]:
@@ -353,16 +356,3 @@ def _ends(found: Reconstruction) -> list[tuple[str, float, float]]:
     for name, slope in zip(("flattest law", "steepest law"), law.per_token_interval, strict=True):
         ends.append((name, max(found.mean_step_seconds - slope * mean_load, 0.0), slope))
     return ends
-
-
-HELP = """Read a router's log and say whether another rule would serve the same requests faster.
-
-The log has one row a request: id, arrival, start of decoding, finish, prompt tokens, output tokens, worker. Columns are
-recognised by their names and contents, and shown. The step-time law is fitted to the log's own times; each rule then
-runs over the same requests with that law. With --out, writes report.html, audit.json, rules.csv, rules.png, rules.svg
-and run.json; none of them shows a request's id.
-
-Example: `lbopt audit examples/logs/fleet.csv --price 2.5 --gpus 8 --out my-audit`
-"""
-
-STUDY = Study(name="audit", config=AuditConfig, help=HELP, run=run_audit, account=("interrupted", "notes"))
