@@ -195,7 +195,7 @@ def view_of(name: str) -> View[Any]:
     InputError
         If no view of that class is declared.
     """
-    study = name.removesuffix("Outcome").lower()
+    study = "audit" if name == "AuditOfGroups" else name.removesuffix("Outcome").lower()
     if name != study and study in REPORTS:
         return report_of(study).view()
     if name not in _VIEWS:

@@ -80,7 +80,7 @@ def test_a_pool_beyond_all_numbers_is_refused(here):
         (("empty",), "empty"),
         (("bytes.bin",), "bytes.bin"),
         (("short.jsonl",), "short.jsonl"),
-        (("times.csv",), "header of no known trace"),
+        (("times.csv",), "does not say how many tokens a prompt has"),
         (("bad.csv", *OWN), "line 3"),
         (("times.csv", "--prompt-column", "z", "--output-column", "o"), "no column 'z'"),
         (("times.csv", *OWN, "--arrivals", "trace"), "no arrival times"),
