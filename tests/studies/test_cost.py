@@ -157,7 +157,7 @@ def test_what_the_price_hangs_on():
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.floats(1e3, 1e6), st.floats(0, 1), st.integers(2, 64), st.floats(1, 200))
+@given(st.floats(1e3, 5e5), st.floats(0, 1), st.integers(2, 64), st.floats(1, 200))
 def test_more_imbalance_never_costs_less(mean, part, workers, running):
     points = [LoadPoint.of_means(mean, part * mean * workers * k, workers, running) for k in (2, 1, 0)]
     outcome = run_cost(points, config(devices=("ascend-910c", "h800"), model="qwen3-30b-a3b", devices_per_worker=16))
