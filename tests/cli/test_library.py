@@ -73,6 +73,7 @@ def test_show_tells_the_pedigree(type_in):
     assert library.Entry.from_dict(json.loads(shown)).to_dict() == entry.to_dict()
 
 
+@pytest.mark.more
 def test_solve_compares_with_what_is_known(type_in, here):
     """Every tiny entry is solved from scratch and matches; the results verify."""
     code, shown, _ = type_in("solve", "--class", "tiny", "--out", "results")

@@ -28,6 +28,7 @@ def rows_of(here):
     return read
 
 
+@pytest.mark.more
 @pytest.mark.jit
 def test_from_end_to_end(locality, here, rows_of):
     words = (*TINY, "--store", "s.sqlite")

@@ -15,6 +15,7 @@ def scaling(type_in):
     return lambda *words: type_in("study", "scaling", *words)
 
 
+@pytest.mark.more
 @pytest.mark.jit
 def test_from_end_to_end(scaling, here):
     code, shown, heard = scaling(*SMALL, "--seed", 1, "-o", "out", "--store", "s.sqlite")

@@ -30,6 +30,7 @@ def rows_of(here):
     return read
 
 
+@pytest.mark.more
 @pytest.mark.jit
 def test_from_end_to_end(staggered, here, rows_of):
     words = ("law", "load", "limit", "split", *TINY, "--instances", 2, "--store", "s.sqlite")

@@ -13,7 +13,7 @@ from lbopt.solvers.budget import Budget
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.packing import Packing
 
-pytestmark = pytest.mark.jit
+pytestmark = [pytest.mark.jit, pytest.mark.more]
 
 
 def flexible(seed: int, factor: int = 1) -> StepProblem:

@@ -17,6 +17,8 @@ from lbopt.kernels.pausing import Pausing, balance, write_difference
 from lbopt.simulator import Detail
 from lbopt.simulator.detail import fresh_pausing
 
+pytestmark = pytest.mark.more
+
 #: Of each worker the blocks of what runs, and of what waits.
 Blocks = list[tuple[list[int], list[int]]]
 

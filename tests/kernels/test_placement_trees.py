@@ -11,6 +11,8 @@ from lbopt.kernels.search.placement_tree import NO_ROOM, try_tree
 from lbopt.solvers.certificates import check
 from lbopt.solvers.exact.decision import Decision
 
+pytestmark = pytest.mark.more
+
 
 def test_trees_alone_find_the_optimum():
     for problem in problems(3 * 10**5, many(40, 12), workers=3, requests=6):

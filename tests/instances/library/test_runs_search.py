@@ -14,6 +14,8 @@ from tools.library.runs import search as runs
 from tools.library.runs.__main__ import main
 from tools.library.runs.search import LEFT_OUT, RULES, Searched, recomputed, search, searches, small_run
 
+pytestmark = pytest.mark.more
+
 NAMES = library.run_names()
 
 

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,8 @@ from lbopt.kernels.arrays import record
 from lbopt.kernels.deadline import NEVER
 from lbopt.kernels.leximax.even import compared, even_out, sort_up, water
 from lbopt.kernels.leximax.lists import CHOICE, Choice, Lists, list_patterns
+
+pytestmark = pytest.mark.more
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -21,7 +21,7 @@ from lbopt.kernels.windows.tree import begin
 from lbopt.model import objective
 from lbopt.solvers.exact.windows import WindowDecision
 
-pytestmark = pytest.mark.jit
+pytestmark = [pytest.mark.jit, pytest.mark.more]
 
 
 def roots(seed, count, **size):
