@@ -185,11 +185,10 @@ def test_a_record_that_changed_is_not_taken_for_the_old_one(copy):
     kernels = copy / "kernels"
     compiled = "from lbopt.kernels.compile import kernel\n\n\n@kernel\ndef first(record):\n    return record[0]\n"
     (kernels / "any_first.py").write_text(compiled)
-    for name, fields, answer in (
-        ("Pair", "one: int\n    two", 1),
-        ("Pair", "two: int\n    one", 2),
-        ("Other", "one: int\n    two", 1),
+    for number, (name, fields, answer) in enumerate(
+        (("Pair", "one: int\n    two", 1), ("Pair", "two: int\n    one", 2), ("Other", "one: int\n    two", 1))
     ):
-        size = "#" * answer  # Python takes a file of the same second and size for the one that it has bytecode of
+        # Python takes a file of the same second and size for the one that it has bytecode of.
+        size = "#" * 10 * number
         (kernels / "a_record.py").write_text(RECORD.format(name=name, fields=fields) + size)
         assert ask(copy, "LBOPT_CACHE", ASK_RECORD.format(name=name)) == [answer]
