@@ -20,20 +20,20 @@ _LOG = logging.getLogger("lbopt.kernels")
 #: CPU seconds to compile what a call mostly needs of each folder of kernels, with what it needs of other folders:
 #: `python -m tests.benchmarks.compiling`.
 ABOUT = {
-    "simulation": 20,
-    "prefill": 8,
+    "simulation": 13,
+    "prefill": 5,
     "forecast": 5,
-    "routing": 10,
-    "sampling": 10,
-    "assignment": 15,
+    "routing": 6,
+    "sampling": 6,
+    "assignment": 9,
     "locality": 5,
-    "partition": 50,
-    "search": 50,
-    "conditions": 20,
-    "leximax": 20,
-    "windows": 30,
-    "known_ends": 40,
-    "hindsight": 20,
+    "partition": 30,
+    "search": 25,
+    "conditions": 12,
+    "leximax": 12,
+    "windows": 18,
+    "known_ends": 22,
+    "hindsight": 12,
 }
 
 #: Seconds before a bar appears, between two of its pictures, and between two lines of a log.

@@ -275,6 +275,7 @@ def test_requests_that_are_too_long_for_the_balanced_step(tmp_path):
         balance_route.questions(config)
 
 
+@pytest.mark.more
 @pytest.mark.some(1)
 @pytest.mark.jit
 @pytest.mark.parametrize("item", ["dilution", "kv-spread"])

@@ -18,7 +18,7 @@ def run(solver, chosen, limit=5.0):
     return measure(problem=chosen.to_dict(), solver=solver, time_limit=limit, version="v", seed=0)
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("solver", ["exact", "auto", "highs", "cp-sat", "brute-force"])
 @pytest.mark.parametrize("shape", [{}, {"first": 14}, {"workers": 5}])
 def test_every_solver_finds_the_optimum(solver, shape):

@@ -57,6 +57,7 @@ def least_cost(problem: StepProblem) -> int:
     return int(search.known.cost)
 
 
+@pytest.mark.more
 @pytest.mark.some(but=("0",))
 @pytest.mark.parametrize("first", [0, 10**5])
 def test_trees_alone_find_the_optimum(first):
