@@ -156,7 +156,7 @@ _HOLDER_WORDS |= {
     "times",
     "usagedetails",
 }
-_HOLDER_WORDS |= {"inputmetrics", "outputmetrics", "timings"}
+_HOLDER_WORDS |= {"inputmetrics", "outputmetrics"}
 
 #: Words before an alias that make it another quantity: `usage.reasoning.output_tokens` are not the output.
 _OTHERWISE = {"reasoning", "creation", "cache", "max", "min", "expected", "predicted", "estimated", "accepted"}

@@ -89,7 +89,7 @@ def _run(words: str, folder: Path) -> dict[str, Any]:
     environment.pop("NUMBA_CACHE_DIR", None)
     kept = folder / "kept.json"
     command = [sys.executable, "-m", "tests.benchmarks.compiling", "--child", words.format(root=_ROOT), str(kept)]
-    subprocess.run(command, check=True, cwd=_ROOT, env=environment, stdout=subprocess.DEVNULL)
+    subprocess.run(command, check=True, cwd=folder, env=environment, stdout=subprocess.DEVNULL)  # it may write here
     read: dict[str, Any] = json.loads(kept.read_text())
     return read
 

@@ -54,8 +54,9 @@ def read_text(data: bytes, seconds: float | None) -> Iterator[RankLine]:
         When it was scraped; None where that is not known.
     """
     first: dict[tuple[str, ...], str] = {}
+    data = data.replace(b"\r\n", b"\n")
     for prefix in _PREFIXES:
-        for sample in samples(data.replace(b"\r\n", b"\n"), prefix, _MOST):
+        for sample in samples(data, prefix, _MOST):
             if sample.name in NAMES or sample.name == _CONFIG:
                 yield from _said(sample.name, sample.by_label(), seconds, sample.value, first)
 

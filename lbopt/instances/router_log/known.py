@@ -101,18 +101,18 @@ def column_in(table: Table, names: str, fits: Callable[[str], bool] = lambda _: 
     return None
 
 
-_BENCH = {
+#: A format that says some moments of a request has no others, whatever its columns are called.
+_NO_OTHER_MOMENT: dict[str, str | None] = dict.fromkeys(("first_token", "start", "ttft", "finish", "e2e", "queue"))
+#: Nor does what a client wrote have a worker.
+_OF_CLIENT = _NO_OTHER_MOMENT | {"worker": None}
+
+_BENCH = _OF_CLIENT | {
     "prompt": "input_lens",
     "output": "output_lens",
     "arrival": "start_times",
-    "first_token": None,
-    "start": None,
     "ttft": "ttfts",
-    "finish": None,
     "e2e": "latencies|e2els",
     "decode": f"itls{SUM}",
-    "queue": None,
-    "worker": None,
     "error": "errors",
 }
 _BENCH_UNITS = {"arrival": "s", "ttft": "s", "e2e": "s", "decode": "s"}
@@ -191,18 +191,15 @@ EXPORTS = (
     Export(
         name="AIPerf",
         needs=("metrics.input_sequence_length.value", "metadata.worker_id|metadata.record_processor_id"),
-        reads={
+        reads=_OF_CLIENT
+        | {
             "id": "metadata.x_request_id",
             "arrival": "metadata.request_start_ns|metadata.timestamp_ns",
             "prompt": "metrics.input_sequence_length.value",
             "output": "metrics.output_sequence_length.value|metrics.output_token_count.value",
-            "first_token": None,
-            "start": None,
             "ttft": "metrics.time_to_first_token.value",
             "finish": "metadata.request_end_ns",
             "e2e": "metrics.request_latency.value",
-            "queue": None,
-            "worker": None,
             "error": "error.type|error.code",
             "status": None,
         },
@@ -212,18 +209,14 @@ EXPORTS = (
     Export(
         name="guidellm",
         needs=("prompt_tokens", "output_tokens", "request_start_time", "request_end_time"),
-        reads={
+        reads=_OF_CLIENT
+        | {
             "id": "request_id",
             "arrival": "request_start_time",
             "prompt": "prompt_tokens",
             "output": "output_tokens",
-            "first_token": None,
-            "start": None,
             "ttft": "time_to_first_token_ms",
             "finish": "request_end_time",
-            "e2e": None,
-            "queue": None,
-            "worker": None,
             "status": f"info.status|{LIST}",
             "error": "info.error",
         },
@@ -234,18 +227,14 @@ EXPORTS = (
     Export(
         name="guidellm",
         needs=("prompt_tokens", "output_tokens", "start_time", "end_time", "first_token_time"),
-        reads={
+        reads=_OF_CLIENT
+        | {
             "id": "request_id",
             "arrival": "start_time",
             "prompt": "prompt_tokens",
             "output": "output_tokens",
             "first_token": "first_token_time",
-            "start": None,
-            "ttft": None,
             "finish": "end_time",
-            "e2e": None,
-            "queue": None,
-            "worker": None,
             "status": LIST,
             "error": "error",
         },
@@ -255,18 +244,14 @@ EXPORTS = (
     Export(
         name="inference-perf",
         needs=("start_time", "end_time", "info.input_tokens|info.request_metrics.text.input_tokens"),
-        reads={
+        reads=_OF_CLIENT
+        | {
             "id": None,
             "arrival": "start_time",
             "prompt": "info.input_tokens|info.request_metrics.text.input_tokens",
             "output": "info.output_tokens|info.response_metrics.output_tokens",
             "first_token": f"info.output_token_times{FIRST}|info.response_metrics.output_token_times{FIRST}",
-            "start": None,
-            "ttft": None,
             "finish": "end_time",
-            "e2e": None,
-            "queue": None,
-            "worker": None,
             "status": None,
             "error": "error.error_type|error",
         },
@@ -290,17 +275,14 @@ EXPORTS = (
             "call_type|spend|api_base|completionStartTime",
         ),
         lacks=("traceId", "observationId"),
-        reads={
+        reads=_NO_OTHER_MOMENT
+        | {
             "id": "request_id",
             "arrival": "startTime",
             "prompt": "prompt_tokens",
             "output": "completion_tokens",
             "first_token": "completionStartTime",
-            "start": None,
-            "ttft": None,
             "finish": "endTime",
-            "e2e": None,
-            "queue": None,
             "worker": "api_base",
             "model": "model_group|model",
         },
@@ -319,17 +301,15 @@ EXPORTS = (
             "completionStartTime|completion_start_time|type",
         ),
         lacks=("spend",),
-        reads={
+        reads=_NO_OTHER_MOMENT
+        | {
             "id": "id",
             "arrival": "startTime|start_time",
             "prompt": "usageDetails.input|usage_details.input|usage.input|promptTokens|inputUsage|inputTokens",
             "output": "usageDetails.output|usage_details.output|usage.output|completionTokens|outputUsage|outputTokens",
             "first_token": "completionStartTime|completion_start_time",
-            "start": None,
             "ttft": "timeToFirstToken|time_to_first_token",
             "finish": "endTime|end_time",
-            "e2e": None,
-            "queue": None,
             "status": None,
             "model": "model|provided_model_name",
         },
@@ -344,17 +324,14 @@ EXPORTS = (
     Export(
         name="Higress access log",
         needs=("input_token", "output_token", "start_time", "duration|llm_service_duration"),
-        reads={
+        reads=_NO_OTHER_MOMENT
+        | {
             "id": "request_id",
             "arrival": "start_time",
             "prompt": "input_token",
             "output": "output_token",
-            "first_token": None,
-            "start": None,
             "ttft": "llm_first_token_duration|response_duration",
-            "finish": None,
             "e2e": "duration|llm_service_duration",
-            "queue": None,
             "worker": "upstream_host|upstream_cluster",
             "status": "response_code",
         },
