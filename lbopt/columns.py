@@ -105,58 +105,15 @@ _ALIASES: dict[str, tuple[str, ...]] = {
 }
 
 #: Single words that end many dotted names; they count where the words before them are those of a holder.
-_GENERIC_WORDS = {
-    "id",
-    "start",
-    "end",
-    "status",
-    "state",
-    "result",
-    "response",
-    "request",
-    "total",
-    "target",
-    "address",
-    "model",
-}
-_GENERIC_WORDS |= {
-    "duration",
-    "latency",
-    "host",
-    "node",
-    "rank",
-    "server",
-    "time",
-    "code",
-    "done",
-    "url",
-    "device",
-    "input",
-}
-_GENERIC_WORDS |= {"output", "prompt", "instance", "engine", "finish", "created", "timestamp", "statuscode", "elapsed"}
-_HOLDER_WORDS = {
-    "metainfo",
-    "out",
-    "usage",
-    "record",
-    "data",
-    "attributes",
-    "timings",
-    "metrics",
-    "stats",
-    "outmetainfo",
-}
-_HOLDER_WORDS |= {
-    "requestmetrics",
-    "request",
-    "response",
-    "genairequest",
-    "genairesponse",
-    "timing",
-    "times",
-    "usagedetails",
-}
-_HOLDER_WORDS |= {"inputmetrics", "outputmetrics"}
+_GENERIC_WORDS = (
+    "id start end status state result response request total target address model duration latency host node rank "
+    "server time code done url device input output prompt instance engine finish created timestamp statuscode "
+    "elapsed"
+)
+_HOLDER_WORDS = (
+    "metainfo out usage record data attributes timings metrics stats outmetainfo requestmetrics request response "
+    "genairequest genairesponse timing times usagedetails inputmetrics outputmetrics"
+)
 
 #: Words before an alias that make it another quantity: `usage.reasoning.output_tokens` are not the output.
 _OTHERWISE = {"reasoning", "creation", "cache", "max", "min", "expected", "predicted", "estimated", "accepted"}
@@ -215,7 +172,7 @@ def _table() -> dict[str, tuple[str, int]]:
 
 
 _BY_ALIAS = _table()
-_GENERIC, _HOLDERS = ({canonical(word) for word in words} for words in (_GENERIC_WORDS, _HOLDER_WORDS))
+_GENERIC, _HOLDERS = ({canonical(word) for word in words.split()} for words in (_GENERIC_WORDS, _HOLDER_WORDS))
 QUANTITIES = tuple(_ALIASES)
 
 
