@@ -14,6 +14,17 @@ from typing import NamedTuple
 _SAMPLE = re.compile(rb'([\w:]++)(?:\{((?:[^"}]++|"(?:[^"\\]++|\\.)*+")*+)\}[ \t]*+|[ \t]++)(\S{1,64})(?!\S)')
 _LABEL = re.compile(r'(?<!\w)(\w++)="((?:[^"\\]|\\.)*)"')
 
+#: What a rank holds, by the names of vLLM and SGLang.
+OF_RANKS = {
+    "vllm:num_requests_running": "running",
+    "sglang:num_running_reqs": "running",
+    "vllm:num_requests_waiting": "waiting",
+    "sglang:num_queue_reqs": "waiting",
+    "vllm:kv_cache_usage_perc": "share",
+    "vllm:gpu_cache_usage_perc": "share",
+    "sglang:token_usage": "share",
+}
+
 #: Bytes of a line that are read.
 _LONGEST_LINE = 4096
 

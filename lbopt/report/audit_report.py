@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from lbopt.numbers import fixed, milliseconds, share, tokens, whole
 from lbopt.report.contents import Made
-from lbopt.report.figures import COLOURS, GREY, legend_below, new_figure
+from lbopt.report.figures import COLOURS, GREY, legend_below, new_figure, unit_of_axis
 from lbopt.report.page import Picture, files_of, render_page
 from lbopt.report.study_report import StudyReport
 from lbopt.studies.audit import AuditOfGroups, AuditOutcome
@@ -246,10 +246,9 @@ _WIDTH = 5.2
 
 def draw_rules(outcome: AuditOutcome | AuditOfGroups, axes: Axes) -> None:
     """Draw each rule's change of the mean time per token with its interval, best on top, group by group."""
-    parts = outcome.groups if isinstance(outcome, AuditOfGroups) else {"": outcome}
     labelled = [
         (f"{name}: {run.rule}" if name else run.rule, run)
-        for name, part in reversed(parts.items())
+        for name, part in reversed(outcome.parts.items())
         for run in sorted(part.runs[1:], key=lambda run: -run.tpot_mean)
     ]
     for place, (_, run) in enumerate(labelled):
@@ -281,7 +280,7 @@ def loads_figure(outcome: AuditOutcome) -> Figure | None:
         return None
     figure, axes = new_figure(_WIDTH, height=3.2)
     when = [point.seconds for point in outcome.over_time]
-    unit, factor = ("s", 1.0) if when[-1] < 600 else ("min", 60.0) if when[-1] < 36_000 else ("h", 3600.0)
+    unit, factor = unit_of_axis(when[-1])
     when = [value / factor for value in when]
     heaviest = [point.heaviest for point in outcome.over_time]
     mean = [point.mean for point in outcome.over_time]
@@ -322,7 +321,6 @@ def render_audit_page(
         Versions, processor, time and command.
     """
     grouped = isinstance(outcome, AuditOfGroups)
-    parts = outcome.groups if isinstance(outcome, AuditOfGroups) else {"": outcome}
     sections = [
         {
             "title": f"{name}: {headline(part)}" if name else "",
@@ -332,7 +330,7 @@ def render_audit_page(
             "figures": figures,
             "notes": part.notes,
         }
-        for (name, part), figures in zip(parts.items(), pictures, strict=True)
+        for (name, part), figures in zip(outcome.parts.items(), pictures, strict=True)
     ]
     return render_page(
         "audit_page.html.jinja",
@@ -361,11 +359,10 @@ def headline(outcome: AuditOutcome | AuditOfGroups) -> str:
 
 def audit_files(outcome: AuditOutcome | AuditOfGroups, made: Made) -> dict[str, Any]:
     """Return report.html, audit.json and the pictures."""
-    parts = list(outcome.groups.values()) if isinstance(outcome, AuditOfGroups) else [outcome]
-    pictures = [audit_pictures(part) for part in parts]
+    pictures = [audit_pictures(part) for part in outcome.parts.values()]
     page = render_audit_page(outcome, pictures, made.how, made.command)
     named = [
-        replace(picture, file=picture.file.replace(".png", f"-{k}.png")) if len(parts) > 1 else picture
+        replace(picture, file=picture.file.replace(".png", f"-{k}.png")) if len(pictures) > 1 else picture
         for k, some in enumerate(pictures, start=1)
         for picture in some
     ]
@@ -374,8 +371,7 @@ def audit_files(outcome: AuditOutcome | AuditOfGroups, made: Made) -> dict[str, 
 
 def lead(outcome: AuditOutcome | AuditOfGroups) -> list[str]:
     """Return the recommendation, and what the model does not have."""
-    parts = outcome.groups if isinstance(outcome, AuditOfGroups) else {"": outcome}
-    named = [(f"{name}: " if name else "", part) for name, part in parts.items()]
+    named = [(f"{name}: " if name else "", part) for name, part in outcome.parts.items()]
     return [
         *(f"{name}{finding.sentence}." for name, part in named for finding in part.findings),
         f"{headline(outcome)}.",

@@ -156,6 +156,11 @@ def svg_of(figure: Figure, name: str) -> bytes:
     return stream.getvalue()
 
 
+def unit_of_axis(seconds: float) -> tuple[str, float]:
+    """Return the unit of an axis of time that ends at so many seconds, and the seconds in it."""
+    return ("s", 1.0) if seconds < 600 else ("min", 60.0) if seconds < 36_000 else ("h", 3600.0)
+
+
 def line_style(index: int) -> dict[str, Any]:
     """Return colour and dash of line number `index`."""
     return {"color": COLOURS[index % len(COLOURS)], "linestyle": DASHES[index // len(COLOURS) % len(DASHES)]}

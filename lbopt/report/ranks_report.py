@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from lbopt.numbers import fixed, three, whole
 from lbopt.report.contents import Made
-from lbopt.report.figures import GREY, legend_below, line_style, new_figure
+from lbopt.report.figures import GREY, legend_below, line_style, new_figure, unit_of_axis
 from lbopt.report.page import Picture, files_of, render_page
 from lbopt.report.study_report import StudyReport
 from lbopt.studies.audit.ranks import RanksOutcome
@@ -99,8 +99,7 @@ def _read(outcome: RanksOutcome) -> Table:
 def draw_loads(outcome: RanksOutcome, axes: Axes) -> None:
     """Draw the load of each rank over time; of many ranks the heaviest, the lightest and the mean."""
     series, loads = outcome.series, outcome.loads.loads * (100 if outcome.loads.unit.startswith("share") else 1)
-    length = float(series.seconds[-1])
-    unit, factor = ("s", 1.0) if length < 600 else ("min", 60.0) if length < 36_000 else ("h", 3600.0)
+    unit, factor = unit_of_axis(float(series.seconds[-1]))
     known = ~np.isnan(loads).all(axis=1)
     when, loads = series.seconds[known] / factor, loads[known]
     heaviest, lightest, mean = np.nanmax(loads, axis=1), np.nanmin(loads, axis=1), np.nanmean(loads, axis=1)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from lbopt.files.prometheus import samples
+from lbopt.files.prometheus import OF_RANKS, samples
 
 #: An empty line of a stream: two ends of lines, CR LF, LF or CR; a CR at the very end may be half of one.
 EVENT_END = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r(?!\Z))")
@@ -39,17 +39,6 @@ def stream_events(stream: bytes) -> Iterator[tuple[int, bytes]]:
 
 _RANK = re.compile(rb'\b(?:engine|dp_rank)="(\d{1,5})"')
 
-#: By the names of vLLM and SGLang, what a metric says.
-_NAMES = {
-    "vllm:num_requests_running": "running",
-    "sglang:num_running_reqs": "running",
-    "vllm:num_requests_waiting": "waiting",
-    "sglang:num_queue_reqs": "waiting",
-    "vllm:kv_cache_usage_perc": "share",
-    "vllm:gpu_cache_usage_perc": "share",
-    "sglang:token_usage": "share",
-}
-
 #: Bytes of one scrape that are read, and lines of one metric in it: as many as an engine has ranks.
 LARGEST_SCRAPE = 8 * 2**20
 _MOST_LINES = 4096
@@ -67,7 +56,7 @@ class Reading:
 def read_metrics(data: bytes) -> dict[int | None, Reading]:
     """Return the readings by rank; None where the engine names none."""
     found: dict[int | None, Reading] = {}
-    for name, what in _NAMES.items():
+    for name, what in OF_RANKS.items():
         for sample in samples(data, name.encode(), _MOST_LINES):
             if sample.name != name:
                 continue

@@ -28,6 +28,11 @@ def understood_column(column: str) -> None:
         raise InputError(f"column '{column}' is not understood; expected QUANTITY=NAME, such as prompt=tokens_in")
 
 
+def by_quantity(columns: tuple[str, ...]) -> dict[str, str]:
+    """Return columns that are given as QUANTITY=NAME, by their quantity."""
+    return {text.partition("=")[0]: text.partition("=")[2] for text in columns}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestSource(Configuration):
     """Requests of a study: the first `count` of a file in order, or drawn with replacement by seed.
@@ -193,7 +198,7 @@ class RequestSource(Configuration):
     def columns(self) -> Columns | dict[str, str] | None:
         """Return the user's columns, if there are any."""
         if self.named:
-            return {text.partition("=")[0]: text.partition("=")[2] for text in self.named}
+            return by_quantity(self.named)
         if self.prompt_column is None or self.output_column is None:
             return None
         return Columns(prompt=self.prompt_column, output=self.output_column, arrival=self.arrival_column)

@@ -12,22 +12,15 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
-from lbopt.files.prometheus import samples
+from lbopt.files.prometheus import OF_RANKS, samples
 from lbopt.instances.rank_log.lines import RankLine
 
 #: What a metric says of a rank; a counter is marked by a dot.
-NAMES = {
-    "vllm:num_requests_running": "running",
-    "vllm:num_requests_waiting": "waiting",
-    "vllm:kv_cache_usage_perc": "share",
-    "vllm:gpu_cache_usage_perc": "share",
+NAMES = OF_RANKS | {
     "vllm:generation_tokens_total": ".made",
     "vllm:prompt_tokens_total": ".prefill",
     "vllm:num_preemptions_total": ".preempted",
-    "sglang:num_running_reqs": "running",
-    "sglang:num_queue_reqs": "waiting",
     "sglang:num_used_tokens": "tokens",
-    "sglang:token_usage": "share",
     "sglang:gen_throughput": "made",
     "sglang:max_total_num_tokens": "capacity",
     "lbopt_worker_tokens": "tokens",

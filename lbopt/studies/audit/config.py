@@ -10,7 +10,7 @@ from typing import Annotated
 from lbopt.exceptions import InputError
 from lbopt.policies import foresight_of, make_policy
 from lbopt.studies.configuration import Configuration, Option, refuse_other_kinds
-from lbopt.studies.requests import understood_column
+from lbopt.studies.requests import by_quantity, understood_column
 
 #: Rules that a router can use on arrival, and rules that need a queue of waiting requests.
 DEFAULT_RULES = (
@@ -131,7 +131,7 @@ class AuditConfig(Configuration):
     def named_columns(self) -> dict[str, str]:
         """Columns by their quantity."""
         group = {} if self.group is None else {"group": self.group}
-        return {text.partition("=")[0]: text.partition("=")[2] for text in self.columns} | group
+        return by_quantity(self.columns) | group
 
     @property
     def is_one_group(self) -> bool:

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from lbopt.exceptions import InputError
 from lbopt.files import listed
@@ -180,21 +182,10 @@ def _components(log: RouterLog) -> tuple[list[list[int]], list[str]]:
 def _split(log: RouterLog, members: list[int], quantities: Sequence[str]) -> list[list[int]]:
     rows = np.isin(log.worker, members)
     label, worker = _coded(log, quantities)[1][rows], log.worker[rows]
-    edges = np.unique(np.column_stack([label, worker]), axis=0)
-    root = {g: g for g in members}
-
-    def find(g: int) -> int:
-        while root[g] != g:
-            g = root[g]
-        return g
-
-    for (one, left), (other, right) in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        if one == other:
-            root[find(right)] = find(left)
-    by_root: dict[int, list[int]] = {}
-    for g in members:
-        by_root.setdefault(find(g), []).append(g)
-    parts = list(by_root.values())
+    labels, place = int(label.max()) + 1, np.searchsorted(members, worker)
+    edges = coo_array((np.ones(label.size), (label, labels + place)), shape=(labels + len(members),) * 2)
+    component = connected_components(edges, directed=False)[1][labels:].tolist()
+    parts = [[g for g, of in zip(members, component, strict=True) if of == one] for one in dict.fromkeys(component)]
     if len(parts) < 2:
         return [members]
     count = np.unique(label, return_counts=True)[1]

@@ -98,6 +98,11 @@ class AuditOutcome(Outcome):
     sensitivity: list[Sensitivity] = field(default_factory=list)
     gaps: OneStepGaps | None = None
 
+    @property
+    def parts(self) -> dict[str, AuditOutcome]:
+        """The outcome of the one group, which needs no name."""
+        return {"": self}
+
     def __repr__(self) -> str:
         return f"<AuditOutcome {self.config.log}: {self.recommendation.verdict} {self.recommendation.rule or ''}>"
 

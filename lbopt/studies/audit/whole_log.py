@@ -42,6 +42,11 @@ class AuditOfGroups(Outcome):
     groups: dict[str, AuditOutcome]
     recommendation: Recommendation = field(default_factory=lambda: Recommendation(verdict="withheld"))
 
+    @property
+    def parts(self) -> dict[str, AuditOutcome]:
+        """The groups."""
+        return self.groups
+
     def __repr__(self) -> str:
         return f"<AuditOfGroups {self.config.log}: {len(self.groups)} groups, {self.recommendation.verdict}>"
 
