@@ -38,10 +38,10 @@ def read_table(path: str | os.PathLike[str], rows: str | None = None) -> Table:
     """
     if starts_with(path, b"PAR1"):
         return _parquet(path)
-    data, name = read_contents(path), called(path)
-    table = access_table(data.decode(), name)
+    text, name = read_contents(path).decode(), called(path)
+    table = access_table(text, name)
     if table is None:
-        text, others = only_objects(data.decode())
+        text, others = only_objects(text)
         is_json = text.lstrip()[:1] in ("{", "[")
         table = json_table(text.encode(), name, rows) if is_json else _csv(text, name)
         table.left_out.update({OTHER_LINES: others} if others else {})

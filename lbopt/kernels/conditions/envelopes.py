@@ -21,6 +21,7 @@ from lbopt.kernels.conditions.state import BORROWED, FORBIDDEN, FULL, NONE, OPEN
 from lbopt.kernels.conditions.tree import DONE, PAUSED, grow, keep_prices, plant
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.state import Master
+from lbopt.kernels.stable_order import stable_order
 
 #: Steps in the search of a pattern where ranges are bounded at the prices of others.
 _COMPARING = 300
@@ -100,7 +101,7 @@ def begin(step: Step, s: Search, m: Master, first: int, last: int, floor: int) -
     _restart(whole)
     known.evens, known.own = 0, 0
     for w in range(step.slots.size):
-        s.ordered[w] = np.argsort(step.work[w], kind="mergesort")
+        s.ordered[w] = stable_order(step.work[w])
     _bound_at(step, s, 0, 0)
     _level_prices(step, s, first)
     _bound_at(step, s, 0, known.prices - 1)

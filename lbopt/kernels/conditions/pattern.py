@@ -15,12 +15,11 @@ all weights: near-equal requests then differ by small numbers. Multipliers stay 
 of them gives a bound.
 """
 
-import numpy as np
-
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.deep import search_deep
 from lbopt.kernels.conditions.state import FORBIDDEN, NONE, Search, Step, book
+from lbopt.kernels.stable_order import stable_order
 
 #: Steps after which a pattern is left as it is, where any bound will do and where it has to be exact.
 ROUGHLY, EXACTLY = 8_000, 1_000_000
@@ -154,7 +153,7 @@ def _several(s: Search, w: int, count: int, q: int, margin: int, least: int) -> 
                 s.chosen[i] = s.item[top[i]]
         if best >= bound:
             return best, found
-    ranking = np.argsort(-s.reduced[:count], kind="mergesort")
+    ranking = stable_order(-s.reduced[:count])
     s.order[:count] = ranking
     return search_deep(s, count, q, offset, bound, best, found)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.stable_order import stable_order
 
 #: The j of the pigeonhole that are tried: alone, pairs, threes, fours.
 MOST = 4
@@ -53,7 +54,7 @@ def least_barriers(start: Ints, prompt: Ints, output: Ints, workers: int, slots:
     N, last = start.size, 0
     for i in range(N):
         last = max(last, start[i] + output[i])
-    leaving = np.argsort(start + output, kind="mergesort")
+    leaving = stable_order(start + output)
     keys, bound = np.zeros(min(N, workers * slots) + 1, dtype=np.int64), np.zeros(last, dtype=np.int64)
     n, total, came, went = 0, 0, 0, 0
     for k in range(last):

@@ -29,6 +29,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.stable_order import stable_order
 
 
 class Growing(NamedTuple):
@@ -285,7 +286,7 @@ def place_from(made: Growing, begin: int, until: int, most: int) -> int:
         _project(made, step, first, last, z, size, weight)
         for g in range(G):
             free[g] = made.slots - made.held[step, g]
-        order = np.argsort(-size.sum(axis=1), kind="mergesort")
+        order = stable_order(-size.sum(axis=1))
         _place(size, order, z, weight, free, made.worker[first:last], most)
         for i in range(first, last):
             g = made.worker[i]

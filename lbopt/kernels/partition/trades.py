@@ -16,6 +16,7 @@ from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import passed
 from lbopt.kernels.draw import draw
+from lbopt.kernels.stable_order import stable_order
 
 #: Requests of a worker up to which its pairs are listed.
 MOST_HELD = 24
@@ -50,7 +51,7 @@ def trade_down(
     Q = count.max()
     held = np.zeros((G, Q), np.int64)
     count[:] = 0
-    ascending = np.argsort(sizes, kind="mergesort")
+    ascending = stable_order(sizes)
     for r in range(sizes.size):
         g = assignment[ascending[r]]
         held[g, count[g]] = ascending[r]

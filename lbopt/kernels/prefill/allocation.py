@@ -42,6 +42,7 @@ from lbopt.kernels.arrays import Ints, Record, integers
 from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.codes import BACKFILL, IN_TURN, KEEP, LONGEST_FIRST, PBAA, REFUSE
+from lbopt.kernels.stable_order import stable_order
 
 #: An allocation, and the parameters of all of them.
 RULE = integers(
@@ -99,7 +100,7 @@ def longest_first(length: Ints, shown: Ints, count: int, key: Ints) -> Ints:
     """Return the first `count` positions, the longest prompt first; of equal lengths the oldest."""
     for k in range(count):
         key[k] = -length[shown[k]]
-    return key[:count].argsort(kind="mergesort")
+    return stable_order(key[:count])
 
 
 #: Longest and number in one integer: lengths from 2**61 / (batch) on are sorted the slow way.
@@ -148,7 +149,7 @@ def in_order(length: Ints, deferred: Ints, shown: Ints, key: Ints) -> None:
     new = longest + 1
     if new >= _LARGEST_KEY >> (bits + 1):
         first = 0
-        order = np.argsort(-length[shown], kind="mergesort")
+        order = stable_order(-length[shown])
         for late in range(2):
             for k in order:
                 if (deferred[shown[k]] == 0) == (late == 1):
