@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from lbopt.numbers import fixed, milliseconds, share, tokens, whole
 from lbopt.report.contents import Made
-from lbopt.report.figures import COLOURS, GREY, legend_below, new_figure, unit_of_axis
+from lbopt.report.figures import COLOURS, GREY, legend_below, new_figure, of_counts, unit_of_axis
 from lbopt.report.page import Picture, files_of, render_page
 from lbopt.report.study_report import StudyReport
 from lbopt.studies.audit import AuditOfGroups, AuditOutcome
@@ -85,12 +85,12 @@ def _rules(outcome: AuditOutcome) -> Table:
         low, high = run.change_interval
         compared = run is not outcome.runs[0]
         return (
-            run.rule,
+            run.rule + " ←" * (run.rule == outcome.recommendation.rule),
+            _signed(run.change) if compared else "–",
+            f"{_signed(low)} to {_signed(high)}" if compared else "–",
             run.admission or "–",
             milliseconds(run.tpot_mean),
             milliseconds(run.tpot_p95),
-            _signed(run.change) if compared else "–",
-            f"{_signed(low)} to {_signed(high)}" if compared else "–",
             fixed(1, 1e3)(run.wait_mean),
             fixed(1, 1e3)(run.wait_p99),
             share(run.idle_share),
@@ -106,10 +106,10 @@ def _rules(outcome: AuditOutcome) -> Table:
             "runs whose requests come a moment later). Rules that bind on arrival are immediate; pooled ones need a "
             "queue at the router. Idle: share of the fleet's work that waits at the barrier. Of the ceiling: least "
             "seconds of all steps under any rule over the rule's; slots that are empty for want of requests count "
-            "against it."
+            "against it. ← is the rule that is recommended."
         ),
         headers=(
-            *("rule", "binds", "TPOT mean (ms)", "TPOT P95 (ms)", "change", "95 % interval"),
+            *("rule", "change", "95 % interval", "binds", "TPOT mean (ms)", "TPOT P95 (ms)"),
             *("wait mean (ms)", "wait P99 (ms)", "idle", "of the ceiling"),
         ),
         rows=[row(run) for run in (first, *sorted(others, key=lambda run: run.tpot_mean))],
@@ -287,7 +287,7 @@ def loads_figure(outcome: AuditOutcome) -> Figure | None:
     axes.fill_between(when, mean, heaviest, color=COLOURS[1], alpha=0.2, label="waits at the barrier")
     axes.plot(when, heaviest, color=COLOURS[1], label="heaviest worker")
     axes.plot(when, mean, color=COLOURS[0], label="mean worker")
-    axes.set_ylim(bottom=0)
+    of_counts(axes)
     axes.set_xlabel(f"time in the log ({unit})")
     axes.set_ylabel("load (tokens)")
     legend_below(axes)

@@ -156,6 +156,12 @@ def svg_of(figure: Figure, name: str) -> bytes:
     return stream.getvalue()
 
 
+def of_counts(axes: Axes) -> None:
+    """Let the vertical axis begin at zero, and separate the thousands of its numbers as tables do."""
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter("{x:,.10g}")
+
+
 def unit_of_axis(seconds: float) -> tuple[str, float]:
     """Return the unit of an axis of time that ends at so many seconds, and the seconds in it."""
     return ("s", 1.0) if seconds < 600 else ("min", 60.0) if seconds < 36_000 else ("h", 3600.0)

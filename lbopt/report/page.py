@@ -68,5 +68,12 @@ def files_of(pictures: Iterable[Picture]) -> dict[str, bytes]:
 def render_page(template: str, **values: Any) -> str:
     """Return the page of a template in this package, as HTML."""
     loader = jinja2.FunctionLoader(lambda name: files("lbopt.report").joinpath(name).read_text("utf-8"))
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, finalize=_unbroken
+    )
     return environment.get_template(template).render(**values)
+
+
+def _unbroken(value: Any) -> Any:
+    """Keep a per cent sign in the line of its number; what is copied, such as a command, comes as `Markup`."""
+    return value.replace(" %", "\u00a0%") if isinstance(value, str) and not isinstance(value, Markup) else value

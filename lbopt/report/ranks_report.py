@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from lbopt.numbers import fixed, three, whole
 from lbopt.report.contents import Made
-from lbopt.report.figures import GREY, legend_below, line_style, new_figure, unit_of_axis
+from lbopt.report.figures import GREY, legend_below, line_style, new_figure, of_counts, unit_of_axis
 from lbopt.report.page import Picture, files_of, render_page
 from lbopt.report.study_report import StudyReport
 from lbopt.studies.audit.ranks import RanksOutcome
@@ -123,7 +123,7 @@ def draw_loads(outcome: RanksOutcome, axes: Axes) -> None:
                 when, values, marker=mark, markersize=3, label=f"{name} of {len(series.ranks)} ranks", **line_style(k)
             )
     axes.plot(when, mean, color=GREY, linestyle="--", linewidth=1, label="mean")
-    axes.set_ylim(bottom=0)
+    of_counts(axes)
     axes.set_xlabel(f"time in the log ({unit})" if series.clocked else "moment")
     axes.set_ylabel(_UNITS[outcome.loads.unit])
     legend_below(axes, columns=3)

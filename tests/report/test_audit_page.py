@@ -40,7 +40,7 @@ def test_no_id_is_shown(outcome, tmp_path):
 
 def test_page_json_and_outcome_say_the_same(outcome, tmp_path):
     write_study_folder("audit", outcome, tmp_path / "out", "lbopt audit")
-    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     data = json.loads((tmp_path / "out" / "audit.json").read_text(encoding="utf-8"))
     assert headline(outcome) in page
     assert data["recommendation"]["rule"] == outcome.recommendation.rule == "jsq-load"
@@ -81,7 +81,7 @@ def test_a_replayed_rule_changes_nothing(outcome):
 def test_a_page_without_rules_is_written(tmp_path):
     outcome = audit_log(as_log(run(FLEETS["eight-half"], replicas=True)), AuditConfig(log="engine"))
     write_study_folder("audit", outcome, tmp_path / "out", "lbopt audit")
-    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     assert "No recommendation" in page
     assert not (tmp_path / "out" / "rules.csv").exists()
 

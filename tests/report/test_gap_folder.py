@@ -186,7 +186,7 @@ class Page(HTMLParser):
         assert last == tag, f"</{tag}> closes <{last}>"
 
     def handle_data(self, data):
-        self.text += data
+        self.text += data.replace("\u00a0", " ")
 
 
 def test_the_page_is_valid_and_needs_nothing_else(folder):

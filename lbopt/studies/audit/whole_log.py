@@ -146,7 +146,8 @@ def _together(found: AuditOfGroups) -> Recommendation:
     for name in switching:
         one = best[name]
         assert one.change is not None
-        sentences.append(f"{name}: switch to {one.rule}, {100 * one.change:+.1f} % time per token.".replace("-", "−"))
+        change = f"{100 * one.change:+.1f}".replace("-", "−")
+        sentences.append(f"{name}: switch to {one.rule}, {change} % time per token.")
     text = f"Together {needed} of {total} workers serve these requests no slower than the log"
     if months:
         text += f": worth {sum(months):,.0f} {config.currency} a month, if the others are given back"
