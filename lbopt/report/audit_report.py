@@ -30,7 +30,7 @@ def rule_rows(outcome: AuditOutcome | AuditOfGroups) -> list[dict[str, Any]]:
     if isinstance(outcome, AuditOfGroups):
         return [{"group": name} | row for name, part in outcome.groups.items() for row in rule_rows(part)]
     return [
-        {name: value for name, value in vars(run).items() if name not in _INTERVALS}
+        {name: value for name, value in vars(run).items() if name not in (*_INTERVALS, "spread")}
         | {f"{name.removesuffix('interval')}{end}": vars(run)[name][k] for name in _INTERVALS for k, end in _ENDS}
         for run in outcome.runs
     ]

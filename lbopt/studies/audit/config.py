@@ -100,6 +100,7 @@ class AuditConfig(Configuration):
             kept="once",
         ),
     ] = DEFAULT_RULES
+    logged: Annotated[str | None, Option("Rule that wrote the log.", shown="recognised")] = None
     price: Annotated[
         float | None,
         Option(
@@ -125,6 +126,8 @@ class AuditConfig(Configuration):
 
     def __post_init__(self) -> None:
         refuse_other_kinds(self)
+        if self.logged is not None:
+            _needs_no_forecast(self.logged)
         Configuration.__post_init__(self)
 
     @property

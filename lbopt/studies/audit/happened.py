@@ -93,6 +93,25 @@ def modelled_seconds(found: Reconstruction) -> float:
     return float(found.law.fixed * steps.sum() + found.law.per_token * (steps @ found.course.heaviest))
 
 
+def without_noise(found: Reconstruction, times: Floats) -> Floats:
+    """Return the log's times on a clock by which its steps take what the law says; idle time passes as it did.
+
+    The noise of steps decides who meets whom: requests that arrive in a long step start together. Other rules are given
+    the same arrivals by this clock, so that they meet the same steps as the log did, and are not compared with a fleet
+    that was luckier.
+
+    Parameters
+    ----------
+    times
+        Any shape, seconds.
+    """
+    course = found.course
+    lasted = np.where(course.is_busy, found.law.seconds(course.heaviest) * found.steps, course.seconds)
+    clock = course.begin[0] + np.concatenate([np.zeros(1), np.cumsum(lasted)])
+    boundaries = np.append(course.begin, course.end[-1])
+    return np.asarray(np.interp(times, boundaries, clock) + np.minimum(times - boundaries[0], 0))
+
+
 def logged_tpot(found: Reconstruction) -> Floats:
     """Return the seconds per token of each attempt that ran to its end, (N,); NaN for the others."""
     log = found.log
@@ -208,7 +227,7 @@ def one_step_gaps(
     """
     shown = progress or Silent()
     sample = _sample(found, count, seed)
-    loads, running = _before(found, sample)
+    loads, running = loads_before(found, sample)
     shown.begin("decisions", len(sample))
     logged, optimum = [], []
     for column, boundary in enumerate(sample):
@@ -243,7 +262,7 @@ def _sample(found: Reconstruction, count: int, seed: int) -> list[int]:
     return [int(boundary) for boundary in starts]
 
 
-def _before(found: Reconstruction, sample: list[int]) -> tuple[Any, Any]:
+def loads_before(found: Reconstruction, sample: list[int]) -> tuple[Any, Any]:
     """Return whole tokens and requests of each worker at these boundaries before anything starts, (G, S) each."""
     attempts, G = found.attempts, len(found.log.workers)
     loads, running = np.zeros((2, G, len(sample)), dtype=np.int64)

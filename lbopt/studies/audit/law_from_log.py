@@ -6,13 +6,17 @@ By requests. A request that runs o steps takes fixed * o + per_token * (sum of t
 both factors are known from the fleet's course. Weighted least squares over requests, weights 1 / o, since the noise of
 o steps adds up. How many steps fall into an interval depends on the law itself, so it is fitted a few times.
 
-By steps. Where the log's times are those of the boundaries of steps, the number of steps between two events is a whole
-number, found by rounding, and every interval is an observation of its own: neighbours no longer share their noise, and
-the law is known several times better. Times that were written with a delay of their own do not show whole numbers of
-steps; then the requests have to do.
+By steps. Where the log's times are those of the boundaries of steps, every interval is an observation of its own:
+neighbours no longer share their noise, and the law is known several times better. How many steps an interval has is not
+guessed from its seconds alone, whose noise would then bias the law: a request of o tokens runs o steps, whatever they
+took. So the steps between boundaries are those that are closest to what the law says, by the noise of steps, among
+those that give every request its tokens: least squares on the boundaries' places, one sparse system, and nearly whole
+numbers even where a step's time varies by half. Times that were written with a delay of their own do not show
+boundaries; then the requests have to do.
 
 Intervals of the parameters are from a block bootstrap over time, since the noise of a fleet is not independent from
-one step to the next.
+one step to the next. Blocks also show the bias that comes from loads that follow earlier noise: it is taken off, and
+the interval is the basic one (Davison and Hinkley, *Bootstrap Methods and their Application*, 1997, 2.1 and 5.2).
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.linalg import splu
 
 from lbopt.instances.router_log import RouterLog
 from lbopt.studies.audit.course import Attempts, Course, Floats, course_of
@@ -49,10 +55,14 @@ def drawn_blocks(
 WHOLE = 0.13
 #: Scatter of times around their boundary, steps, beyond which a log does not show the boundaries.
 SCATTER = 0.02
-#: Intervals of more steps than this are too long to be rounded.
-_MOST_STEPS = 8.0
-_ROUNDS = 6
-_DRAWS = 1000
+#: Noise of a step from which intervals need not be whole: their places among each other are then not known that well.
+_MUCH_NOISE = 0.1
+#: Steps by which a request's tokens may differ from the steps it ran in: where times show boundaries, and elsewhere.
+_EXACT, _DELAYED = 0.05, 0.5
+#: Assumed noise of a step; what is near the law matters only where requests leave a choice.
+_SPREAD = 0.3
+_ROUNDS = 3
+_DRAWS, _KEPT = 1000, 200
 #: Observations this many median deviations off are stalls, not noise.
 _OUTLYING = 6.0
 #: ... where they are off by at least this share of a step.
@@ -79,6 +89,13 @@ class LawFromLog:
         Share of the busy time in intervals that took far longer than the law says; 0 where requests were fitted.
     spread
         Coefficient of variation of the heaviest load over steps: what tells the slope from the fixed part.
+    noise
+        Standard deviation of a step's time as a share of what the law says, from intervals between events.
+    condition
+        Condition number of the fit, columns scaled: how many times more the data's noise moves the worst combination of
+        the two constants than the best. 1 is ideal; tens and more mean that the log shows a mean step, not two parts.
+    drawn
+        Draws of (fixed, per_token) from the bootstrap: laws that the log does not tell apart.
     """
 
     fixed: float
@@ -90,6 +107,9 @@ class LawFromLog:
     observations: int
     stalled: float
     spread: float
+    noise: float = 0.0
+    condition: float = 1.0
+    drawn: tuple[tuple[float, float], ...] = ()
 
     @property
     def is_sure_of_slope(self) -> bool:
@@ -120,23 +140,28 @@ def fit_law(
     for _ in range(_ROUNDS):
         design, took, weight, when = _by_requests(course, steps, output, usable)
         fixed, per_token = _solve(*_normal(design, took, weight))
-        steps = steps_of(course, fixed, per_token)
+        steps = steps_of(course, fixed, per_token, output, usable)
     off = _off_whole(course, steps)
-    by, stalled = "requests", 0.0
-    if off < WHOLE and course.scatter < SCATTER:
+    by, stalled, noise = "requests", 0.0, _noise(course, steps, fixed, per_token)
+    if course.scatter < SCATTER and (off < WHOLE or noise > _MUCH_NOISE):
         by = "steps"
         for _ in range(_ROUNDS):
-            design, took, weight, when = _by_steps(course, steps)
+            design, took, weight, when = _by_steps(course, steps, fixed, per_token)
             fixed, per_token = _solve(*_normal(design, took, weight))
-            steps = steps_of(course, fixed, per_token)
-        miss = (took - design @ np.array([fixed, per_token])) * np.sqrt(weight)
+            steps = steps_of(course, fixed, per_token, output, usable)
+        expected = design @ np.array([fixed, per_token])
+        miss = np.log(np.maximum(took, 1e-12) / np.maximum(expected, 1e-12)) * np.sqrt(design[:, 0])
         least = _STALL * float(took.sum() / design[:, 0].sum())
-        kept = np.abs(miss - np.median(miss)) <= max(_OUTLYING * _deviation(miss), least)
+        kept = (np.abs(miss - np.median(miss)) <= _OUTLYING * _deviation(miss)) | (
+            np.abs(took - expected) <= least * np.sqrt(design[:, 0])
+        )
         stalled = float(took[~kept & (miss > 0)].sum() / max(took.sum(), 1e-12))
         design, took, weight, when = design[kept], took[kept], weight[kept], when[kept]
-        fixed, per_token = _solve(*_normal(design, took, weight))
-    ends = _bootstrap(design, took, weight, when, seed)
+        noise = _noise(course, steps, fixed, per_token)
+    (fixed, per_token), drawn = _bootstrap(design, took, weight, when, seed)
+    ends = np.quantile(drawn, (0.025, 0.975), axis=0)
     per_step = design[:, 1] / np.maximum(design[:, 0], 1e-12)
+    scaled = design / np.maximum(design.std(axis=0) + design.mean(axis=0), 1e-12) / np.sqrt(design[:, :1])
     return LawFromLog(
         fixed=fixed,
         per_token=per_token,
@@ -147,6 +172,9 @@ def fit_law(
         observations=int(took.size),
         stalled=stalled,
         spread=float(per_step.std() / max(per_step.mean(), 1e-12)),
+        noise=noise,
+        condition=float(np.linalg.cond(scaled)),
+        drawn=tuple((float(a), float(b)) for a, b in drawn[:: _DRAWS // _KEPT]),
     )
 
 
@@ -164,10 +192,38 @@ def weighted_residual(design: Floats, took: Floats, weight: Floats) -> float:
     return float(weight @ miss**2)
 
 
-def steps_of(course: Course, fixed: float, per_token: float) -> Floats:
-    """Return the steps that a law puts into each interval, (J,)."""
+def steps_of(
+    course: Course, fixed: float, per_token: float, output: NDArray[np.int64], usable: NDArray[np.bool_]
+) -> Floats:
+    """Return the steps in each interval, (J,): near what a law says, and as many over a request as it has tokens.
+
+    Parameters
+    ----------
+    output
+        (N,), steps of each attempt.
+    usable
+        (N,), attempts that ran to their end.
+    """
     seconds = fixed + per_token * course.heaviest
-    return np.where(course.is_busy & (seconds > 0), course.seconds / np.where(seconds > 0, seconds, 1.0), 0.0)
+    steps = np.where(course.is_busy & (seconds > 0), course.seconds / np.where(seconds > 0, seconds, 1.0), 0.0)
+    miss = course.over_requests(steps) - output
+    rows = np.flatnonzero(usable & (course.last > course.first) & (output > 0))
+    if rows.size < 2:
+        return steps
+    miss = miss[rows] / np.sqrt(output[rows])
+    rows = rows[np.abs(miss - np.median(miss)) <= _OUTLYING * _deviation(miss) + 1e-9]  # others paused
+    exact = _EXACT if course.scatter < SCATTER else _DELAYED
+    J = steps.size
+    variance = np.where(course.is_busy, np.maximum(_SPREAD**2 * steps, 1e-4), 1e-6)
+    begin = np.concatenate([np.arange(J), course.first[rows]])
+    end = np.concatenate([np.arange(1, J + 1), course.last[rows]])
+    weight = np.concatenate([1 / variance, np.full(rows.size, exact**-2)])
+    right = weight * np.concatenate([steps, output[rows]])
+    places = np.concatenate([begin, end, begin, end]), np.concatenate([begin, end, end, begin])
+    system = coo_matrix((np.concatenate([weight, weight, -weight, -weight]), places), shape=(J + 1, J + 1)).tocsc()
+    moment = np.bincount(end, right, J + 1) - np.bincount(begin, right, J + 1)
+    solved = splu(system[1:, 1:], permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve(moment[1:])
+    return np.maximum(np.diff(np.concatenate([np.zeros(1), solved])), 0.0)
 
 
 def _by_requests(
@@ -181,15 +237,19 @@ def _by_requests(
     return np.column_stack([output[rows], loads]), took[rows], 1.0 / output[rows], when
 
 
-def _by_steps(course: Course, steps: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    rows = course.is_busy & (steps < _MOST_STEPS)
-    whole = np.maximum(np.round(steps[rows]), 1.0)
-    return (
-        np.column_stack([whole, whole * course.heaviest[rows]]),
-        course.seconds[rows],
-        1.0 / whole,
-        course.begin[rows],
-    )
+def _by_steps(course: Course, steps: Floats, fixed: float, per_token: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return intervals as observations; noise is a share of a step's time, so heavy steps weigh less."""
+    rows = course.is_busy & (course.seconds > 0)
+    whole, load = np.maximum(np.round(steps[rows]), 1.0), course.heaviest[rows]
+    seconds = np.maximum(fixed + per_token * load, 1e-12)
+    relative = seconds / max(float(seconds.mean()), 1e-12)
+    return np.column_stack([whole, whole * load]), course.seconds[rows], 1 / (whole * relative**2), course.begin[rows]
+
+
+def _noise(course: Course, steps: Floats, fixed: float, per_token: float) -> float:
+    rows = course.is_busy & (steps > 0.5)
+    expected = np.maximum(fixed + per_token * course.heaviest[rows], 1e-12) * steps[rows]
+    return float(np.sqrt(np.mean((course.seconds[rows] / expected - 1) ** 2 * steps[rows]))) if rows.any() else 0.0
 
 
 def _off_whole(course: Course, steps: Floats) -> float:
@@ -222,19 +282,29 @@ def _deviation(values: Floats) -> float:
     return float(1.4826 * np.median(np.abs(values - np.median(values))))
 
 
-def _bootstrap(design: Floats, took: Floats, weight: Floats, when: Floats, seed: int) -> Floats:
-    """Return the 2.5 % and 97.5 % quantiles of (fixed, per_token) when blocks of time are drawn, (2, 2).
+def _bootstrap(
+    design: Floats, took: Floats, weight: Floats, when: Floats, seed: int
+) -> tuple[tuple[float, float], Floats]:
+    """Return (fixed, per_token) without the bias that blocks of time show, and draws around it, (draws, 2).
 
-    Here a slope may be negative: where all draws are, the log does not show what its times follow.
+    In draws a slope may be negative: where all are, the log does not show what its times follow.
     """
     blocks, drawn = drawn_blocks(when, _DRAWS, seed)
     parts = [_normal(design[rows], took[rows], weight[rows]) for rows in blocks]
     grams, rights = np.array([gram for gram, _ in parts]), np.array([right for _, right in parts])
-    found = [
-        _solve(gram, right, plain=True)
-        for gram, right in zip(np.tensordot(drawn, grams, 1), np.tensordot(drawn, rights, 1), strict=True)
-    ]
-    return np.asarray(np.quantile(np.array(found), (0.025, 0.975), axis=0))
+    found = np.array(
+        [
+            _solve(gram, right, plain=True)
+            for gram, right in zip(np.tensordot(drawn, grams, 1), np.tensordot(drawn, rights, 1), strict=True)
+        ]
+    )
+    gram, right = _normal(design, took, weight)
+    per_step = design[:, 1] @ weight / (design[:, 0] @ weight)
+    mean_step = took @ weight / (design[:, 0] @ weight)
+    plain = np.array(_solve(gram, right, plain=True))
+    slope = 2 * plain[1] - float(np.median(found[:, 1]))
+    slope = min(max(slope, 0.0), float(mean_step) / max(float(per_step), 1e-12))
+    return (float(mean_step - slope * per_step), float(slope)), 2 * plain - found
 
 
 #: Turns after the first guess; the second changes the law by less than 0.1 %.
@@ -288,7 +358,7 @@ def reconstruct(log: RouterLog, seed: int = 0, scale: Floats | None = None) -> R
     steps = course.seconds * course.rate
     for turn in range(_TURNS + 1):
         law = fit_law(course, steps, log.output, log.is_finished, seed)
-        steps = steps_of(course, law.fixed, law.per_token)
+        steps = steps_of(course, law.fixed, law.per_token, log.output, log.is_finished)
         if turn < _TURNS:
             attempts = attempts.by_steps(steps)
             course = course_of(attempts, scale)

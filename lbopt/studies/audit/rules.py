@@ -4,8 +4,10 @@ The log itself is judged by the law at the loads that it had, so that law and no
 change is the ratio of mean times per token over the requests that ran to their end. Its interval is a block bootstrap:
 requests of one stretch of time share their fate, so blocks of time are drawn, and of each the same requests on both
 sides. A rule is run several times with arrivals shifted by up to the fixed part of a step, because a moment's
-difference moves all that follows. What these runs differ by is added to the interval, once for their mean and once for
-the log, which is one such run.
+difference moves all that follows. What these runs differ by is added to the interval for their mean. The log is one run
+of its own rule, so what runs of that rule differ by is added too: of a rule that draws, more than of one that balances.
+Where the rule is neither named nor recognised, it is taken to be the most erratic one. A gain is in proportion to the
+share of a step that grows with the load, so what the log leaves open of that share is added as well.
 
 How many workers a rule needs to serve the log's requests as fast as the log did: what a gain is worth in GPUs.
 
@@ -52,6 +54,8 @@ class RuleRun(Row):
         Of the mean time per token, as a share of that of the log: -0.06 is 6 % less.
     wait_change_interval
         Of the mean wait, seconds.
+    spread
+        Standard deviations of single runs: of the time per token, a share of the log's, and of the mean wait, seconds.
     share_of_ceiling
         Least seconds of all steps that any rule needs for these requests, over its own (`lbopt.simulator.ceiling`).
     """
@@ -118,6 +122,7 @@ def run_rule(
     logged: tuple[Floats, Floats],
     seed: int = 0,
     times: int = REPLAYS,
+    shares: Interval = (1.0, 1.0),
 ) -> RuleRun:
     """Run a rule some times, and compare it with the log.
 
@@ -131,6 +136,8 @@ def run_rule(
         Of rules that draw, of the shifts of arrivals, and of the bootstrap.
     times
         Runs, the first with the arrivals of the log, the others with each arrival shifted by up to a step.
+    shares
+        How many times the law's share of load in a step may be as large as in `setting`, 95 %.
     """
     policy = make_policy(rule)
     counted = requests.counted
@@ -143,7 +150,8 @@ def run_rule(
     ratios, waits = block_bootstrap((tpot, before, wait - wait_before), arrival[counted], seed)
     change, longer = float(tpot.mean() / before.mean() - 1), float((wait - wait_before).mean())
     means = np.array([(run.tpot.mean() / before.mean(), run.wait.mean()) for run in runs])
-    chance = [_chance(means[:, k]) for k in (0, 1)]
+    spread = (float(means[:, 0].std(ddof=1)), float(means[:, 1].std(ddof=1))) if times > 1 else (0.0, 0.0)
+    more = [_chance(own, times) for own in spread]
     return RuleRun(
         rule=policy.name,
         admission=policy.admission,
@@ -153,9 +161,10 @@ def run_rule(
         wait_p99=float(np.mean([np.quantile(run.wait, 0.99) for run in runs])),
         idle_share=float(np.mean([run.idle for run in runs])),
         change=change,
-        change_interval=_wider(change, ratios, chance[0]),
-        wait_change_interval=_wider(longer, waits, chance[1]),
+        change_interval=_with_share(change, _wider(change, ratios, more[0]), shares),
+        wait_change_interval=_wider(longer, waits, more[1]),
         share_of_ceiling=ceilings(requests.trace, setting).seconds * float(np.mean([1 / run.seconds for run in runs])),
+        spread=spread,
     )
 
 
@@ -193,18 +202,56 @@ def _one(rule: str, requests: Requests, setting: SimulationSetting, seed: int, *
     return _Once(tpot[requests.counted], wait[requests.counted], float(idle.mean()), seconds)
 
 
-def _chance(means: Floats) -> float:
+def _chance(own: float, times: int) -> float:
     """Return the half-width that chance adds: the log is one such run, and the rule's mean is of a few."""
-    if means.size < 2:
-        return 0.0
-    spread = float(means.std(ddof=1))
-    return student_quantile(means.size - 1) * spread * math.sqrt(1 + 1 / means.size)
+    return student_quantile(times - 1) * own * math.sqrt(1 + 1 / times) if times > 1 else 0.0
+
+
+def beside_the_log(run: RuleRun, log: RuleRun, spread: tuple[float, float]) -> RuleRun:
+    """Return a rule's run with intervals that know how much runs of the rule that wrote the log differ.
+
+    Parameters
+    ----------
+    log
+        The log itself.
+    spread
+        Standard deviations of single runs of the rule that wrote the log, as `RuleRun` has them.
+    """
+    t = student_quantile(REPLAYS - 1)
+    more = [t * math.sqrt(max(0.0, logs**2 - own**2)) for logs, own in zip(spread, run.spread, strict=True)]
+    return run.but(
+        change_interval=_wider(run.change, run.change_interval, more[0]),
+        wait_change_interval=_wider(run.wait_mean - log.wait_mean, run.wait_change_interval, more[1]),
+    )
 
 
 def _wider(value: float, interval: Interval, more: float) -> Interval:
     """Return an interval with an independent half-width added in squares on both sides."""
     low, high = interval
     return value - math.hypot(value - low, more), value + math.hypot(high - value, more)
+
+
+def shares_of(law: LawFromLog, load: float) -> Interval:
+    """Return how many times as large as the law says the share of load in a step may be, by the law's draws, 95 %.
+
+    Parameters
+    ----------
+    load
+        Mean load of the heaviest worker, tokens.
+    """
+    fixed, slope = np.array([(law.fixed, law.per_token), *law.drawn]).T
+    share = np.clip(slope, 0, None) * load / np.maximum(fixed + slope * load, 1e-12)
+    if not share[0] > 0:
+        return 1.0, 1.0
+    low, high = np.quantile(share / share[0], (0.025, 0.975))
+    return min(float(low), 1.0), max(float(high), 1.0)
+
+
+def _with_share(change: float, interval: Interval, shares: Interval) -> Interval:
+    """Return the interval of a change with the error of the share to which it is in proportion, in squares."""
+    low, high = interval
+    ends = sorted(change * share for share in shares)
+    return change - math.hypot(change - low, change - ends[0]), change + math.hypot(high - change, ends[1] - change)
 
 
 def block_bootstrap(values: tuple[Floats, Floats, Floats], when: Floats, seed: int) -> tuple[Interval, Interval]:

@@ -31,10 +31,20 @@ from lbopt.studies.audit.happened import (
     modelled_tpot,
     one_step_gaps,
     what_happened,
+    without_noise,
 )
 from lbopt.studies.audit.law_from_log import LawFromLog, Reconstruction, reconstruct
+from lbopt.studies.audit.logging_rule import failed_check, is_of, recognised, spread_of_the_log
 from lbopt.studies.audit.recommendation import Recommendation, recommend
-from lbopt.studies.audit.rules import RuleRun, fewest_workers, requests_of, run_rule, setting_of
+from lbopt.studies.audit.rules import (
+    RuleRun,
+    beside_the_log,
+    fewest_workers,
+    requests_of,
+    run_rule,
+    setting_of,
+    shares_of,
+)
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.study import Outcome
 
@@ -285,18 +295,32 @@ def _over_time(found: Reconstruction) -> list[Moment]:
 def _judge(outcome: AuditOutcome, found: Reconstruction, slots: int, shown: Progress) -> None:
     """Run the rules, recommend, and see how sure that is."""
     config, log, law, happened = outcome.config, found.log, found.law, outcome.happened
-    ready = _ready(found, slots)
+    begin, ready = without_noise(found, log.start), without_noise(found, _ready(found, slots))
     requests = requests_of(log, ready, found.attempts.tokens)
-    modelled, waited = modelled_tpot(found)[requests.rows], (log.start - ready)[requests.rows]
+    modelled, waited = modelled_tpot(found)[requests.rows], (begin - ready)[requests.rows]
     rows = requests.counted & np.isfinite(modelled)
     requests = replace(requests, counted=rows)
     setting = setting_of(len(log.workers), slots, law.fixed, law.per_token, found.scale)
     of_ceiling = ceilings(requests.trace, setting).seconds / modelled_seconds(found)
     outcome.runs.append(_of_the_log(happened, modelled[rows], waited[rows], of_ceiling))
+    shares = shares_of(law, float(found.course.heaviest @ found.steps) / max(float(found.steps.sum()), 1e-12))
+    logged = config.logged or recognised(found)
     shown.begin("rules", len(config.rules))
     for rule in config.rules:
-        outcome.runs.append(run_rule(rule, requests, setting, (modelled, waited), config.seed))
+        outcome.runs.append(run_rule(rule, requests, setting, (modelled, waited), config.seed, shares=shares))
         shown.advance()
+    runs = outcome.runs[1:]
+    if logged is not None and not any(is_of(run, logged) for run in runs):
+        runs.append(run_rule(logged, requests, setting, (modelled, waited), config.seed, shares=shares))
+    spread = spread_of_the_log(logged, runs)
+    runs = [beside_the_log(run, outcome.runs[0], spread) for run in runs]
+    outcome.runs[1:] = runs[: len(config.rules)]
+    if logged is not None:
+        outcome.notes.append(f"the rule that wrote the log is {logged}{'' if config.logged else ', by its choices'}")
+    wrong = None if config.accept_misfit else failed_check(logged, runs)
+    if wrong is not None:
+        outcome.recommendation = Recommendation(verdict="withheld", sentences=(f"No recommendation: {wrong}",))
+        return
     knows_waits = bool((log.arrival < log.start).any())
     asked = (config, law, happened, outcome.findings, outcome.runs)
     outcome.recommendation = recommend(*asked, knows_waits=knows_waits)
@@ -349,6 +373,7 @@ def _of_the_log(happened: Happened, modelled: np.ndarray, waited: np.ndarray, of
         wait_p99=float(np.quantile(waited, 0.99)),
         idle_share=happened.idle_share,
         **{"change": 0.0, "change_interval": (0.0, 0.0), "wait_change_interval": (0.0, 0.0)},
+        spread=(0.0, 0.0),
         share_of_ceiling=of_ceiling,
     )
 
