@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
-from lbopt.instances import Columns, families, open_trace
+from lbopt.instances import families, open_trace
 from lbopt.model import Trace
 from lbopt.predictors.rules import LEAST_TRAINING
 from lbopt.studies.configuration import Configuration, Option, require_kinds
@@ -31,6 +31,17 @@ def understood_column(column: str) -> None:
 def by_quantity(columns: tuple[str, ...]) -> dict[str, str]:
     """Return columns that are given as QUANTITY=NAME, by their quantity."""
     return {text.partition("=")[0]: text.partition("=")[2] for text in columns}
+
+
+#: The option that names columns of a file.
+COLUMN = Option(
+    "Column of a quantity of a file, e.g. `prompt=tokens_in`; may be given again.",
+    names=("--column",),
+    key="column",
+    each=understood_column,
+    empty=True,
+    later="left out",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,20 +76,10 @@ class RequestSource(Configuration):
         ),
     ] = "auto"
     format: Annotated[str, Option("Trace format; auto tells it from the content.")] = "auto"
-    prompt_column: Annotated[str | None, Option("Column of prompt tokens, for a file of your own.")] = None
-    output_column: Annotated[str | None, Option("Column of output tokens, for a file of your own.")] = None
-    arrival_column: Annotated[str | None, Option("Column of arrival times, for a file of your own.")] = None
-    named: Annotated[
-        tuple[str, ...],
-        Option(
-            "Column of a quantity of a file, e.g. `prompt=tokens_in`; may be given again.",
-            names=("--column",),
-            key="column",
-            each=understood_column,
-            empty=True,
-            later="left out",
-        ),
-    ] = ()
+    prompt_column: Annotated[str | None, Option("The same as `--column prompt=`.")] = None
+    output_column: Annotated[str | None, Option("The same as `--column output=`.")] = None
+    arrival_column: Annotated[str | None, Option("The same as `--column arrival=`.")] = None
+    named: Annotated[tuple[str, ...], COLUMN] = ()
     unit: Annotated[
         str | None,
         Option("Unit of arrival times: s, ms, us or ns.", shown="the format's", later="left out"),
@@ -97,18 +98,13 @@ class RequestSource(Configuration):
     train_on: Annotated[str | None, Option("Other requests to train predictors on: a file or a family.")] = None
 
     def check(self) -> None:
-        """Refuse requests to learn from that are those that are run, and half of the columns of a file."""
+        """Refuse requests to learn from that are those that are run."""
         if self.train_share == 1:
             raise InputError("train_share is 1.0; expected a share from 0 to less than 1")
         if self.is_family and self.train_share:
             raise InputError(f"train_share is for files; predictors learn from other requests of '{self.trace}'")
         if self.train_on is not None:
             self._check_other()
-        named = (self.prompt_column, self.output_column, self.arrival_column)
-        if any(named) and self.named:
-            raise InputError("columns are named twice; give them by column alone, such as column=prompt=tokens_in")
-        if any(named) and None in named[:2]:
-            raise InputError("a file with columns of your own needs both prompt_column and output_column")
 
     def _check_other(self) -> None:
         """Refuse requests to learn from that are those that are run."""
@@ -195,13 +191,10 @@ class RequestSource(Configuration):
     def _num_training(self, whole: Trace) -> int:
         return int((self.train_share or 0.0) * len(whole))
 
-    def columns(self) -> Columns | dict[str, str] | None:
-        """Return the user's columns, if there are any."""
-        if self.named:
-            return by_quantity(self.named)
-        if self.prompt_column is None or self.output_column is None:
-            return None
-        return Columns(prompt=self.prompt_column, output=self.output_column, arrival=self.arrival_column)
+    def columns(self) -> dict[str, str] | None:
+        """Return the user's columns by their quantity, if there are any."""
+        columns = {"prompt": self.prompt_column, "output": self.output_column, "arrival": self.arrival_column}
+        return {key: name for key, name in columns.items() if name} | by_quantity(self.named) or None
 
     def describe(self) -> dict[str, Any]:
         """Return the source as plain data, for `run.json`."""

@@ -136,7 +136,9 @@ def test_what_is_no_table_is_called_by_its_name(tmp_path):
 def rows_of_the_manual():
     """The table of formats as the manual has it."""
     known = [one for one in EXPORTS if one.source]
-    rows = [(one.name, ", ".join(one.needs) or "spans", "trace" if one.by_client else "log, trace") for one in known]
+    serves = ["none, it holds no tokens" if "prompt" in one.hints else "trace" if one.by_client else "log, trace"
+              for one in known]  # fmt: skip
+    rows = [(one.name, ", ".join(one.needs) or "spans", use) for one, use in zip(known, serves, strict=True)]
     return [
         f"| {name} | `{needs.replace('|', '` or `').replace(', ', '`, `')}` | {serves} | {one.source} |"
         for (name, needs, serves), one in zip(rows, known, strict=True)

@@ -113,7 +113,7 @@ def test_times_keep_their_pattern_at_any_rate():
         ({"rate": 0.0}, "rate is 0"),
         ({"requests": 0}, "expected at least 1"),
         ({"timeout": "0s"}, "more than 0 seconds"),
-        ({"prompt_column": "a"}, "needs both"),
+        ({"named": ("a",)}, "column .a. is not understood"),
     ],
 )
 def test_a_configuration_that_cannot_run_is_refused(options, said):

@@ -21,7 +21,7 @@ from lbopt.instances.readers.values import RowFault, field_of, parse
 
 LONGEST_LINE = 2**22
 
-_NAME_THEM = "; other names are given as prompt_column and output_column"
+_NAME_THEM = "; other names are given as --column prompt=NAME and output=NAME"
 
 #: The first line of an agentic trace of Dynamo says this, and the size of blocks.
 _AGENTIC = "dynamo.agentic_mooncake"

@@ -25,6 +25,9 @@ _HARMLESS_CELLS = 2_000_000
 #: What is kept of a list of plain values in a record.
 COUNT, FIRST, LAST, SUM = "[count]", "[first]", "[last]", "[sum]"
 
+#: The column that says in which of several lists of one run a record stood.
+LIST = "(list)"
+
 _PLACES = {"CSV": "line", "JSON lines": "line", "JSON": "record", "Parquet": "row", "spans": "span"}
 
 

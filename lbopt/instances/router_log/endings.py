@@ -148,7 +148,8 @@ LARGEST_UNKNOWN = 0.01
 _WORDS = {
     FINISHED: "finished finish stop stopped length lengthcapped ok success successful succeeded complete completed "
     "done eos eostoken endoftext endturn maxtokens stopsequence stopstring toolcalls toolcall tooluse functioncall "
-    "contentfilter finishedstopped finishedlengthcapped statuscodeok true served matched unset statuscodeunset",
+    "contentfilter finishedstopped finishedlengthcapped statuscodeok true served matched unset statuscodeunset "
+    "default debug warning",
     CANCELLED: "abort aborted cancel canceled cancelled clientdisconnect clientdisconnected disconnect disconnected "
     "clientclosedrequest finishedaborted interrupted killed incomplete",
     TIMED_OUT: "timeout timedout deadlineexceeded gatewaytimeout requesttimeout expired",

@@ -23,7 +23,7 @@ from lbopt.columns import QUANTITIES, UNIT_OF, canonical, quantity_of, unit_in
 from lbopt.exceptions import InputError
 from lbopt.files import listed
 from lbopt.instances.router_log.cells import Table
-from lbopt.instances.router_log.known import NO_TOKENS, NO_WORKER, Export, column_in, export_of
+from lbopt.instances.router_log.known import NO_TOKENS, NO_WORKER, Export, columns_in, export_of
 from lbopt.spec import did_you_mean
 
 #: A date-time as it begins.
@@ -190,9 +190,9 @@ class Chooser:
             return self.given[quantity]
         if quantity in self.export.reads:
             names = self.export.reads[quantity]
-            column = None if names is None else column_in(self.table, names, self._holds(quantity))
-            if column is not None or names is None or quantity in _TIMES:
-                return None if column is None else Choice((column,))
+            columns = () if names is None else columns_in(self.table, names, self._holds(quantity))
+            if columns or names is None or quantity in _TIMES:
+                return Choice(columns) if columns else None
         for rank in sorted({rank for rank, _ in self._like[quantity]}):
             if choice := self.find_at(quantity, rank):
                 return choice

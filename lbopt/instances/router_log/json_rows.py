@@ -18,14 +18,13 @@ from lbopt.columns import quantity_of
 from lbopt.exceptions import InputError
 from lbopt.files import JsonFault, json_value, listed, shown
 from lbopt.instances.readers.values import RowFault, parse
-from lbopt.instances.router_log.cells import TRUNCATED, Table, flatten, table_of
+from lbopt.instances.router_log.cells import LIST, TRUNCATED, Table, flatten, table_of
+from lbopt.instances.router_log.known import export_of
 from lbopt.instances.router_log.spans import is_spans, span_records
 
 #: Records of a list that are looked at to tell what it holds.
 _SAMPLE = 20
 _TOKENS = {"prompt", "output"}
-#: The column that says in which of several lists of one run a record stood.
-LIST = "(list)"
 #: What stands for all runs of a file.
 ALL = "*"
 
@@ -120,7 +119,11 @@ def _arrays(document: dict[str, Any]) -> Records | None:
     InputError
         Where arrays of quantities differ in length.
     """
-    arrays = {name: value for name, value in document.items() if isinstance(value, list)}
+    arrays = {
+        name: value
+        for name, value in document.items()
+        if isinstance(value, list) and not any(isinstance(one, dict) for one in value)
+    }
     says = {name: found[0] for name in arrays if (found := quantity_of(name)) is not None}
     counts = {name for name, quantity in says.items() if quantity in _TOKENS and all(map(_is_count, arrays[name]))}
     if {says[name] for name in counts} < _TOKENS:
@@ -175,6 +178,10 @@ def _chosen(found: list[Records], document: Any, source: str, at: str | None, si
             f"{source} holds {len(runs)} runs, which are not one traffic: {shown_runs}{', ...' * (len(runs) > 6)}; "
             f"name one with --column 'rows={runs[0]}', or read all as one with --column 'rows={ALL}'"
         )
+    if not found:
+        whole = Records("", [document] if isinstance(document, dict) else [])
+        known = (one for one in islice((*candidates, whole), _SAMPLE) if _is_known(one, source, size))
+        candidates = [one for one in (next(known, None),) if one] or candidates
     if not found and len(candidates) != 1:
         what = f"lists of records are {_named(candidates)}" if candidates else f"fields are {listed(document)}"
         raise InputError(
@@ -182,6 +189,11 @@ def _chosen(found: list[Records], document: Any, source: str, at: str | None, si
             "with --column rows=NAME, or give one object per line, an array of objects, or arrays over requests"
         )
     return _table(candidates, source, size)
+
+
+def _is_known(records: Records, source: str, size: int) -> bool:
+    """Tell whether records are those of a known format, whose entry says how to get tokens."""
+    return bool(export_of(table_of(enumerate(records.rows[:_SAMPLE]), source, "JSON", size)).needs)
 
 
 def _table(chosen: list[Records], source: str, size: int) -> Table:

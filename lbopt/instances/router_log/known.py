@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
-from lbopt.instances.router_log.cells import COUNT, FIRST, SUM, Table
-from lbopt.instances.router_log.json_rows import LIST
+from lbopt.instances.router_log.cells import COUNT, FIRST, LIST, SUM, Table
 
 _ENGINE_INSTANCE = "; give each engine its name, OTEL_RESOURCE_ATTRIBUTES=service.instance.id=NAME, or add an attribute"
 
@@ -42,12 +42,13 @@ class Export:
     spans
         Whether it is of spans; otherwise of rows.
     reads
-        Columns by quantity, "a|b" in order of preference; None of a quantity that the format does not have, whatever
-        other columns are called. Quantities that are not here are recognised by names.
+        Columns by quantity, "a|b" in order of preference, "*" for any letters: counts of several columns are added;
+        None of a quantity that the format does not have, whatever other columns are called. Quantities that are not
+        here are recognised by names.
     units
         Units of times by quantity, where names do not say them.
     only
-        Column and value of the rows that are requests, None where all are.
+        A column, the pattern that it has in rows that are requests, and why others are none; None where all are.
     by_client
         Whether the client wrote it, so that it holds no worker.
     of_gateway
@@ -66,7 +67,7 @@ class Export:
     spans: bool = False
     reads: Mapping[str, str | None] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
-    only: tuple[str, str] | None = None
+    only: tuple[str, str, str] | None = None
     by_client: bool = False
     of_gateway: bool = False
     caveat: tuple[str, str] | None = None
@@ -81,24 +82,26 @@ class Export:
 
 
 def _has(table: Table, names: str) -> bool:
-    return column_in(table, names) is not None or not table.around.isdisjoint(names.split("|"))
+    return bool(columns_in(table, names)) or not table.around.isdisjoint(names.split("|"))
 
 
-def column_in(table: Table, names: str, fits: Callable[[str], bool] = lambda _: True) -> str | None:
-    """Return the first column that is called like one of several names, or ends so after a dot; None where none is.
+def columns_in(table: Table, names: str, fits: Callable[[str], bool] = lambda _: True) -> tuple[str, ...]:
+    """Return the first column that is called like one of several names, or ends so after a dot; none where none is.
 
     Parameters
     ----------
     names
-        The names, with "|" between.
+        The names, with "|" between; one with "*" is a pattern, and stands for all columns that match it.
     fits
         Tells of a column whether it can be meant.
     """
     for name in names.split("|"):
-        ends = [name] if name in table.columns else [one for one in table.columns if one.endswith(f".{name}")]
-        if len(ends) == 1 and fits(ends[0]):
-            return ends[0]
-    return None
+        ends = (
+            [name] if name in table.columns else [one for one in table.columns if fnmatchcase(f".{one}", f"*.{name}")]
+        )
+        if (len(ends) == 1 or "*" in name) and (meant := [one for one in ends if fits(one)]):
+            return tuple(meant)
+    return ()
 
 
 #: A format that says some moments of a request has no others, whatever its columns are called.
@@ -168,7 +171,7 @@ EXPORTS = (
         reads=_BENCH,
         units=_BENCH_UNITS,
         by_client=True,
-        hints={"arrival": "; sglang.bench_serving --output-details writes none, so that only --arrivals closed serves"},
+        hints={"arrival": "; bench_serving writes start_times with --num-processes alone; else give --arrivals closed"},
         source="sgl-project/sglang, python/sglang/bench_serving.py, --output-details",
     ),
     Export(
@@ -187,6 +190,12 @@ EXPORTS = (
         hints={
             "prompt": "; it holds averages of a run: run the benchmark with --save-detailed (SGLang: --output-details)"
         },
+    ),
+    Export(
+        name="AIPerf",
+        needs=("input_sequence_length.avg", "output_sequence_length.avg"),
+        by_client=True,
+        hints={"prompt": "; it holds averages of a run: read profile_export.jsonl of AIPerf, which stands beside it"},
     ),
     Export(
         name="AIPerf",
@@ -222,7 +231,7 @@ EXPORTS = (
         },
         units={"arrival": "s", "finish": "s"},
         by_client=True,
-        source="vllm-project/guidellm, src/guidellm/schemas/base/request_stats.py",
+        source="vllm-project/guidellm, src/guidellm/schemas/request_stats.py",
     ),
     Export(
         name="guidellm",
@@ -240,6 +249,25 @@ EXPORTS = (
         },
         units={"arrival": "s", "first_token": "s", "finish": "s"},
         by_client=True,
+        source="vllm-project/guidellm v0.2 and v0.3, src/guidellm/benchmark/benchmark.py",
+    ),
+    Export(
+        name="guidellm",
+        needs=("prompt_token_count", "output_token_count", "start_time", "first_token_time"),
+        reads=_OF_CLIENT
+        | {
+            "id": None,
+            "arrival": "start_time",
+            "prompt": "prompt_token_count",
+            "output": "output_token_count",
+            "ttft": "first_token_time",  # a duration, whatever it is called
+            "finish": "end_time",
+            "status": None,
+            "error": "message",
+        },
+        units={"arrival": "s", "ttft": "s", "finish": "s"},
+        by_client=True,
+        source="vllm-project/guidellm v0.1, src/guidellm/core/result.py",
     ),
     Export(
         name="inference-perf",
@@ -264,6 +292,7 @@ EXPORTS = (
         needs=("response_timestamps" + COUNT, "timestamp"),
         by_client=True,
         hints={"prompt": "; genai-perf keeps texts and no token counts: use AIPerf's profile_export.jsonl"},
+        source="triton-inference-server/perf_analyzer, genai-perf/docs/files.md, profile_export.json",
     ),
     Export(
         name="LiteLLM spend log",
@@ -285,7 +314,9 @@ EXPORTS = (
             "finish": "endTime",
             "worker": "api_base",
             "model": "model_group|model",
+            "status": "status",
         },
+        only=("cache_hit", "(?!true).*", "answered from LiteLLM's cache"),
         hints={
             "worker": "; api_base says it where every engine is a deployment of its own",
             "start": "; completionStartTime says it, which LiteLLM writes for answers that stream",
@@ -305,21 +336,22 @@ EXPORTS = (
         | {
             "id": "id",
             "arrival": "startTime|start_time",
-            "prompt": "usageDetails.input|usage_details.input|usage.input|promptTokens|inputUsage|inputTokens",
-            "output": "usageDetails.output|usage_details.output|usage.output|completionTokens|outputUsage|outputTokens",
+            "prompt": "usageDetails.*input*|usage_details.*input*|inputUsage|usage.*input*|promptTokens|inputTokens",
+            "output": "usageDetails.*output*|usage_details.*output*|outputUsage|usage.*output*|completionTokens|"
+            "outputTokens",
             "first_token": "completionStartTime|completion_start_time",
             "ttft": "timeToFirstToken|time_to_first_token",
             "finish": "endTime|end_time",
-            "status": None,
+            "status": "level",
             "model": "model|provided_model_name",
         },
         units={"ttft": "s"},
-        only=("type", "GENERATION"),
+        only=("type", "GENERATION", "type is not GENERATION"),
         hints={
             "worker": "; write it into the metadata of a generation, and name it: --column worker=metadata.NAME",
             "start": "; completionStartTime says it, which the SDK sets for answers that stream",
         },
-        source="langfuse.com, blob storage export fields and observations API",
+        source="langfuse/langfuse, packages/shared/src/domain/observations.ts, exports as CSV and JSON",
     ),
     Export(
         name="Higress access log",

@@ -34,7 +34,10 @@ LONGEST_LOG = 366 * 86_400.0
 
 
 def read_counts(chooser: Chooser, choice: Choice) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return int64 (N,) tokens, 0 where the cell holds nothing, and bool (N,) where that is so."""
+    """Return int64 (N,) tokens, 0 where the cell holds nothing, and bool (N,) where that is so; several are added."""
+    if len(choice.names) > 1:
+        counts, missing = zip(*(read_counts(chooser, Choice((name,))) for name in choice.names), strict=True)
+        return np.sum(counts, axis=0), np.all(missing, axis=0)
     table, texts = chooser.table, chooser.texts(choice)
     numbers = read_numbers(texts, comma=comma_of_counts(texts))
     there = ~numbers.missing & ~numbers.bad

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from lbopt.columns import SECONDS
 from lbopt.exceptions import InputError
+from lbopt.files import listed
 from lbopt.instances.router_log.endings import (
     FINISHED,
     RUNNING,
@@ -49,8 +51,8 @@ def read_router_log(
         list of records or with arrays over requests, or OpenTelemetry spans.
     columns
         Column by quantity where names are not recognised: ``{"worker": "pod", "first_token": "t1"}``. Columns joined
-        by "+" make one worker together; "" or "-" says that there is none. "rows" names the list of a JSON file that
-        holds the records, where it has several.
+        by "+" make one worker together, or counts that are added; "" or "-" says that there is none. "rows" names the
+        list of a JSON file that holds the records, where it has several.
     unit
         "s", "ms", "us" or "ns", the unit of all numeric times, whatever names and magnitudes say.
     name
@@ -103,8 +105,8 @@ def _requests(chooser: Chooser) -> tuple[NDArray[np.bool_], str]:
     """Return bool (N,), which rows of a table are requests as its export says, and why the others are none."""
     table, only = chooser.table, chooser.export.only
     if only is not None and only[0] in table.columns:
-        meant = np.array([text.strip().upper() == only[1] for text in table.columns[only[0]]])
-        return meant, f"{only[0]} is not {only[1]}"
+        pattern = re.compile(only[1], re.IGNORECASE)
+        return np.array([bool(pattern.fullmatch(text.strip())) for text in table.columns[only[0]]]), only[2]
     counts = [chooser.find(quantity) for quantity in ("prompt", "output")] if chooser.export.of_gateway else []
     silent = [missing_cells(chooser.texts(choice)) for choice in counts if choice is not None]
     return ~(silent[0] & silent[1]) if len(silent) == 2 else np.ones(len(table), dtype=bool), "calls without tokens"
@@ -150,6 +152,8 @@ class _Rows:
         self.clocks = _clocks(chooser, self.plan, unit)
         notes += settle_units(self.clocks, self.plan, steps, max(len(self.workers), 1))
         times = seconds_of(self.clocks, self.plan, steps)
+        if self.plan.after_first_token:  # an answer that does not stream is called first and last token at its end
+            times = replace(times, start=np.where((times.start >= times.finish) & (steps > 1), np.nan, times.start))
 
         if silent := int(np.sum(no_output & ~np.isnan(times.finish))):
             notes.append(f"{silent:,} attempts have a finish and no output; they count as running")
@@ -175,7 +179,10 @@ class _Rows:
                 )
         kept = self._leave_out((self.ending == FINISHED) & np.isnan(steps), "no decode step", kept)
         if not kept.any():
-            raise InputError(f"{self.table.source} holds no request that started to decode ({self.left_out})")
+            raise InputError(
+                f"{self.table.source} holds no request that says when its decoding started ({listed(self.left_out)})"
+                f"{chooser.export.hints.get('start', '')}"
+            )
         broken = out_of_order(self.table, times, kept, self.clocks)
         if broken.any():
             notes.append(f"{int(broken.sum()):,} rows are left out, since arrival <= start <= finish does not hold")

@@ -372,7 +372,7 @@ def _langfuse_span(row: dict[str, Any]) -> _Span:
     }
     fields |= _flat(row["metadata"], "metadata.") if isinstance(row.get("metadata"), dict) else {}
     for name, begin, flat in (("prompt", "input", "promptTokens"), ("completion", "output", "completionTokens")):
-        counts = [value for key, value in usage.items() if key.startswith(begin) and isinstance(value, int | float)]
+        counts = [value for key, value in usage.items() if begin in key and isinstance(value, int | float)]
         for left in (flat, f"{begin}Usage"):
             fields.pop(left, None)
         if counts or row.get(flat) is not None:

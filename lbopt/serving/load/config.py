@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.instances import Columns, families, open_trace
+from lbopt.instances import families, open_trace
 from lbopt.model import Trace
 from lbopt.serving.http_client import checked_url
 from lbopt.spec import duration
 from lbopt.studies.configuration import Configuration, Option
+from lbopt.studies.requests import COLUMN, by_quantity
 
 #: Requests of a family where no number is given.
 DEFAULT_COUNT = 1000
@@ -35,7 +36,7 @@ class LoadConfig(Configuration):
     ----------
     urls
         Where to; several are taken in turn.
-    trace, requests, seed, format, prompt_column, output_column, arrival_column
+    trace, requests, seed, format, named
         What is sent: lengths and times of requests.
     rate
         Mean requests a second, to which the times of the trace are scaled; None keeps them.
@@ -88,9 +89,7 @@ class LoadConfig(Configuration):
     )
     seed: Annotated[int, Option("Seed of a family, of prompts, and of times where there are none.")] = 0
     format: Annotated[str, Option("Trace format; auto tells it from the content.")] = "auto"
-    prompt_column: Annotated[str | None, Option("Column of prompt tokens of a CSV.")] = None
-    output_column: Annotated[str | None, Option("Column of output tokens of a CSV.")] = None
-    arrival_column: Annotated[str | None, Option("Column of arrival times of a CSV.")] = None
+    named: Annotated[tuple[str, ...], COLUMN] = ()
     chat: Annotated[bool, Option("Send chats.", names=("--chat",), first=True)] = False
     stream: Annotated[bool, Option("Stream answers.", names=("--stream/--no-stream",))] = True
     ignore_eos: Annotated[
@@ -109,8 +108,6 @@ class LoadConfig(Configuration):
         if not self.urls:
             raise InputError("nowhere to send requests; give a URL such as http://127.0.0.1:8000")
         _ = self.origins
-        if (self.prompt_column is None) != (self.output_column is None):
-            raise InputError("a CSV file with columns of your own needs both prompt_column and output_column")
         duration("warm-up", self.warm_up)
         if self.limit <= 0:
             raise InputError(f"timeout is {self.timeout}; expected more than 0 seconds")
@@ -132,9 +129,7 @@ class LoadConfig(Configuration):
 
     def open_trace(self) -> Trace:
         """Return the requests."""
-        columns = None
-        if self.prompt_column is not None and self.output_column is not None:
-            columns = Columns(prompt=self.prompt_column, output=self.output_column, arrival=self.arrival_column)
+        columns = by_quantity(self.named) or None
         is_family = self.trace in families.ALL_NAMES
         count = self.requests or (DEFAULT_COUNT if is_family else None)
         return open_trace(self.trace, count=count, seed=self.seed, format=self.format, columns=columns)
