@@ -49,8 +49,9 @@ from envoy_data_plane.google.protobuf import Struct, Value
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from lbopt.exceptions import InputError
-from lbopt.serving.router.ask import read_ask
+from lbopt.serving.router.ask import read_answer, read_ask
 from lbopt.serving.router.events import EventCounter
+from lbopt.serving.scrape import usage_of
 
 SERVICE = "envoy.service.ext_proc.v3.ExternalProcessor"
 DESTINATION = "x-gateway-destination-endpoint"
@@ -274,11 +275,13 @@ class Exchange:
     def _end(self):
         if self._place is None:
             return
+        error = self._counter is not None and self._counter.error
         if self._counter is None:
-            with suppress(ValueError, KeyError, TypeError):
-                usage = json.loads(bytes(self._answer))["usage"]
-                self._place.note(int(usage.get("completion_tokens", 0)), int(usage["prompt_tokens"]))
-        self._place.end("finished" if self._status < 400 else "failed")
+            with suppress(ValueError, RecursionError):
+                told = read_answer(bytes(self._answer))
+                usage, error = usage_of(told), told.get("error")
+                self._place.note(usage.made or 0, usage.prompt)
+        self._place.end("failed" if error or self._status >= 400 else "finished")
 
 
 def _streamed(data, is_last):

@@ -8,6 +8,10 @@ import json
 import aiohttp
 
 from lbopt.serving.mock.fleet import mock_fleet
+from lbopt.serving.router.fleet_file import fleet_of
+from lbopt.serving.router.options import RouterOptions
+from lbopt.serving.router.run import Server
+from lbopt.serving.router.service import Router
 from lbopt.serving.scrape import stream_events
 from tools.virtual_clock import run_virtual
 
@@ -71,3 +75,30 @@ async def metrics_of(session, url):
                 engine = line.partition('engine="')[2].partition('"')[0]
                 found[line.partition("{")[0], int(engine)] = float(line.rpartition(" ")[2])
     return found
+
+
+def on_router(use, *, groups=False, options=None, **setting):
+    """Run `use(router, fleet, session, base)` with a router before a fleet on a virtual clock.
+
+    With `groups` each worker is a group of its own.
+    """
+
+    async def main():
+        given = {"step_time": TEN_MS, "workers": 2, "slots": 4, "served_model_name": "m"} | setting
+        given |= {"groups": given["workers"]} if groups else {}
+        async with mock_fleet(**given) as fleet:
+            of = [[url] for url in fleet.urls] if groups else [fleet.urls]
+            tables = [{"name": f"g{n}", "model": "m", "slots": given["slots"], "workers": w} for n, w in enumerate(of)]
+            router = Router(fleet_of({"group": tables}), RouterOptions(port=0, **options or {}))
+            server = Server(router)
+            await server.start()
+            while not router.is_ready:
+                await asyncio.sleep(0)
+            connector = aiohttp.TCPConnector(keepalive_timeout=None)
+            async with aiohttp.ClientSession(connector=connector) as session:
+                try:
+                    return await use(router, fleet, session, f"http://127.0.0.1:{server.port}")
+                finally:
+                    await server.stop(0.0)
+
+    return run_virtual(main())

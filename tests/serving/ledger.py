@@ -88,11 +88,9 @@ class Course:
             if rng.random() < 0.3:
                 fleet.resumed(tracker)
                 if fleet.withdrawn(tracker, self.any_attempt(tracker)):
-                    self.size[number] += self.made[number]
                     self.made[number] = 0
             elif rng.random() < 0.5:
                 if fleet.returned(tracker):
-                    self.size[number] += self.made[number]
                     self.made[number] = 0
             elif (size := rng.randint(1, 40)) and fleet.corrected(tracker, size):
                 self.size[number] = size

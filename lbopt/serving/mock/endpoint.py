@@ -32,7 +32,7 @@ from prometheus_client.registry import Collector
 
 from lbopt import __version__
 from lbopt.serving.families import counter, gauge
-from lbopt.serving.mock.answers import Answer
+from lbopt.serving.mock.answers import DONE, Answer
 from lbopt.serving.mock.driver import Driver, Ticket
 from lbopt.serving.mock.protocol import Ask, BadRequestError, ids_of, read_ask, text_of_messages
 from lbopt.serving.mock.setting import Fault, MockSetting
@@ -138,6 +138,8 @@ class EndpointMetrics:
 
 
 _LARGEST_BODY = 64 * 2**20
+#: What vLLM says once its engine has died.
+DEAD = "EngineCore encountered an issue. See stack trace (above) for the root cause."
 _ON_STREAM = "text/event-stream; charset=utf-8"
 
 
@@ -163,6 +165,7 @@ class Endpoint(ABC):
         self.port = 0
         self.alive = False
         self.busy = False
+        self.dead = False
         self.lost_metrics = ""
         self.faults_on_streams: deque[Fault] = deque()
         self._thawed = asyncio.Event()
@@ -235,6 +238,12 @@ class Endpoint(ABC):
         if not self.alive:
             await self._listen()
 
+    def die(self, dead: bool = True) -> None:
+        """Lose the engine behind the HTTP server, which lives on and says so, as vLLM's does; or have it back."""
+        self.dead = dead
+        for ticket in list(self.empty()):
+            ticket.lose()
+
     def freeze(self) -> None:
         """Stand still."""
         self._thawed.clear()
@@ -267,6 +276,8 @@ class Endpoint(ABC):
         chat = request.path.endswith("/chat/completions")
         if self.busy:
             return _error(503, "the engine takes no requests at present", {"Retry-After": "1"})
+        if self.dead:
+            return _error(500, DEAD)
         loop = asyncio.get_running_loop()
         self._count += 1
         name = request.headers.get("X-Request-Id") or f"{self.name}-{self._count}"
@@ -287,7 +298,7 @@ class Endpoint(ABC):
                 await ticket.news()
                 first[0] = first[0] or loop.time()
             if ticket.lost:
-                return _gone(request)
+                return _error(500, DEAD) if self.dead else _gone(request)
             transfer = self.transfer_of(ticket, answer)
             body = answer.body(ticket.sequence.made, ticket.sequence.ended, transfer)
             return web.Response(body=body, content_type="application/json")
@@ -312,6 +323,9 @@ class Endpoint(ABC):
         while True:
             begin, end = await ticket.news()
             await self._thawed.wait()
+            if ticket.lost and self.dead:
+                await response.write(b"data: " + json.dumps(_said(500, DEAD)).encode() + b"\n\n" + DONE)
+                return response
             if ticket.lost:
                 return _gone(request)
             first[0] = first[0] or asyncio.get_running_loop().time()
@@ -359,7 +373,7 @@ class Endpoint(ABC):
         return web.json_response({"object": "list", "data": [model]})
 
     async def _health(self, _request: web.Request) -> web.Response:
-        return web.Response()
+        return web.Response(status=503 if self.dead else 200)
 
     async def _version(self, _request: web.Request) -> web.Response:
         return web.json_response({"version": f"lbopt-mock {__version__}"})
@@ -413,10 +427,14 @@ async def _same_headers(_request: web.Request, response: web.StreamResponse) -> 
     response.headers["Server"] = "lbopt-mock"
 
 
-def _error(status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:
+def _said(status: int, message: str) -> dict[str, Any]:
+    """Return an error as vLLM tells of it."""
     kind = "BadRequestError" if status == 400 else "ServiceUnavailableError" if status == 503 else "InternalServerError"
-    error = {"message": message, "type": kind, "param": None, "code": status}
-    return web.json_response({"error": error}, status=status, headers=headers)
+    return {"error": {"message": message, "type": kind, "param": None, "code": status}}
+
+
+def _error(status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:
+    return web.json_response(_said(status, message), status=status, headers=headers)
 
 
 def _gone(request: web.Request) -> web.StreamResponse:

@@ -173,6 +173,8 @@ class MockFleet:
             await (endpoint.crash() if on else endpoint.recover())
         elif fault.kind == "freeze":
             endpoint.freeze() if on else endpoint.thaw()
+        elif fault.kind == "dead":
+            endpoint.die(on)
         elif fault.kind == "busy":
             endpoint.busy = on
         elif fault.kind == "lost-metrics":

@@ -211,7 +211,7 @@ class MockSetting(Configuration):
 
 
 #: Faults that last, and those that meet the next streams.
-LASTING = ("crash", "freeze", "slow", "busy", "lost-metrics")
+LASTING = ("crash", "dead", "freeze", "slow", "busy", "lost-metrics")
 ON_STREAMS = ("reset", "half-close", "truncate", "stall")
 MODES = ("error", "hang", "garbage")
 

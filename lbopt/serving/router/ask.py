@@ -6,8 +6,8 @@ A few MiB of brackets become millions of objects wherever they are built, here o
 meanwhile. Brackets are counted where they stand outside of texts, block by block, so that no step holds the interpreter
 for long.
 
-Of an answer that does not stream its usage is read, and what a prefiller hands over. The rest may be anything, and is
-not built.
+Of an answer that does not stream its usage is read, its error, and what a prefiller hands over. The rest may be
+anything, and is not built.
 
 Answers of the router's own, in the form in which OpenAI's API tells of errors.
 
@@ -111,13 +111,14 @@ _LARGEST = 2**24
 class _Answer(msgspec.Struct, gc=False):
     usage: Raw | UnsetType = UNSET
     kv_transfer_params: Raw | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
 
 
 _read = msgspec.json.Decoder(_Answer).decode
 
 
 def read_answer(data: bytes) -> dict[str, Any]:
-    """Return the fields `usage` and `kv_transfer_params` of an answer, where it has them.
+    """Return the fields `usage`, `kv_transfer_params` and `error` of an answer, where it has them.
 
     Raises
     ------
@@ -130,7 +131,7 @@ def read_answer(data: bytes) -> dict[str, Any]:
         answer = _read(data)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(str(error)) from None
-    fields = {"usage": answer.usage, "kv_transfer_params": answer.kv_transfer_params}
+    fields = {"usage": answer.usage, "kv_transfer_params": answer.kv_transfer_params, "error": answer.error}
     return {name: parsed(bytes(raw)) for name, raw in fields.items() if isinstance(raw, Raw)}
 
 

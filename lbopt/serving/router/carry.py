@@ -21,7 +21,7 @@ from aiohttp import web
 from lbopt.serving.router.ask import read_fields, refuse
 from lbopt.serving.router.endpoint import delay
 from lbopt.serving.router.forward import Attempt, ClientGone, Result, end_with_error
-from lbopt.serving.router.job import SAID, Job, Stop
+from lbopt.serving.router.job import RETRY_AFTER, SAID, Job, Stop
 from lbopt.serving.state import Stage
 
 if TYPE_CHECKING:
@@ -103,8 +103,9 @@ async def _try(router: Router, job: Job, request: web.Request) -> web.StreamResp
     if result is Result.AGAIN and not tracker.has_ended:
         if tracker.attempt != attempt or tracker.stage not in (Stage.RUNNING, Stage.QUEUED):
             return None  # its worker went down meanwhile: it is in the pool again
-        if router.may_retry(job) and tracker.produced == 0 and router.fleet.withdrawn(tracker, attempt):
+        if router.may_retry(job) and router.fleet.withdrawn(tracker, attempt):
             router.metrics.retries += 1
+            job.text.clear()
             return None
     router.failed(job)
     return refuse(502, made.why, "upstream_error") if job.begun is None else made.answer
@@ -116,7 +117,7 @@ def _silent(router: Router, job: Job) -> bool:
     if tracker.worker is not None and tracker.worker in router.endpoints:
         job.tried[tracker.worker] = 0.0
         router.note_fault(router.endpoints[tracker.worker])
-    again = job.begun is None and tracker.produced == 0 and router.may_retry(job)
+    again = job.begun is None and router.may_retry(job)
     if again and router.fleet.withdrawn(tracker, tracker.attempt):
         router.metrics.retries += 1
     return again and not tracker.has_ended
@@ -138,7 +139,7 @@ async def _stopped(router: Router, job: Job, request: web.Request) -> web.Stream
         (fleet.expired if overdue else fleet.failed)(job.tracker, router.now())
     router.metrics.stopped[job.reason.value] += 1
     if job.begun is None:
-        return refuse(status, why, kind, retry_after=5 if status == 503 else None)
+        return refuse(status, why, kind, retry_after=RETRY_AFTER if status == 503 else None)
     if job.reason is Stop.SLOW_CLIENT or job.begun.content_length is not None:  # a whole answer takes no event
         if request.transport is not None:
             request.transport.abort()

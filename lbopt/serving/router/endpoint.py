@@ -5,8 +5,10 @@ took it. Only then is the engine to blame and not the request, so a client canno
 An engine that refuses holds nothing and looks idle, so without a rest every rule would choose it again and again. What
 it runs goes on meanwhile. So rests one that broke off a stream, longer each time until it answers one in full.
 
-Each address is asked once a period for `/metrics`; an engine without metrics is asked for `/health`. Metrics reconcile
-and never decide. A metric that cannot be read says nothing about a worker, and makes a prefiller count as full.
+Each address is asked once a period for `/health` and `/metrics`, and at once when it answered 500, 502 or 503: the HTTP
+server of an engine outlives the engine, and its metrics go on. So its health says whether the engine is to blame or the
+request. Metrics reconcile and never decide. A metric that cannot be read says nothing about a worker, and makes a
+prefiller count as full.
 """
 
 from __future__ import annotations
@@ -77,9 +79,9 @@ class Endpoint:
 class Breaker:
     """Counts the failures of one engine.
 
-    A failure is a connection that cannot be made or breaks before an answer, or a look at its health without an
-    answer. Any answer closes the breaker, and so does a chunk of a running stream: an engine that is too busy for a
-    look at its health but streams is not down.
+    A failure is a connection that cannot be made or breaks before an answer, or a look at its health without a good
+    answer. A good answer closes the breaker, to a request or to a look at its health, and so does a chunk of a running
+    stream: an engine that is too busy for a look at its health but streams is not down.
 
     Parameters
     ----------
@@ -174,6 +176,7 @@ class Poller:
     def __init__(self, router: Router) -> None:
         self._router = router
         self._wires = Wires(KEPT, router.options.connect_seconds)  # not those of requests, which tell of faults
+        self._looks: dict[str, asyncio.Task[None]] = {}  # those out of turn, by address
 
     async def run(self) -> None:
         """Look, again and again."""
@@ -181,7 +184,17 @@ class Poller:
 
     def close(self) -> None:
         """Close what is open to engines."""
+        for look in list(self._looks.values()):
+            look.cancel()
         self._wires.close()
+
+    def suspect(self, endpoint: Endpoint) -> None:
+        """Look at an engine at once: it failed a request, and may be dead."""
+        url = endpoint.address.url
+        if url not in self._looks:
+            alike = [other for other in self._router.engines if other.address.url == url]
+            look = self._looks[url] = asyncio.get_running_loop().create_task(self._look(url, alike))
+            look.add_done_callback(lambda _: self._looks.pop(url))
 
     async def look_at_all(self) -> None:
         """Look at every address once, all at the same time."""
@@ -190,12 +203,11 @@ class Poller:
         for worker, endpoint in list(router.endpoints.items()):
             if endpoint.retired and worker.bound == 0 and worker not in worker.group.workers:
                 del router.endpoints[worker]  # it was removed, and has ended what it had
-            elif endpoint.address.url:
+        for endpoint in router.engines:
+            if endpoint.address.url:
                 by_url.setdefault(endpoint.address.url, []).append(endpoint)
             else:
                 self._note(endpoint, {})  # its gateway says whether it is there
-        for endpoint in () if router.prefill is None else router.prefill.endpoints:
-            by_url.setdefault(endpoint.address.url, []).append(endpoint)
         await asyncio.gather(*(self._look(url, endpoints) for url, endpoints in by_url.items()))
         if router.prefill is not None:
             router.prefill.room.set()
@@ -223,15 +235,17 @@ class Poller:
             _reconcile(endpoint, mirror, reading, router.now())
 
     async def readings(self, url: str) -> dict[int | None, Reading] | None:
-        """Return what an engine's metrics say; None where it gives no answer at all."""
+        """Return what an engine's metrics say; None where it gives no answer, or is not well."""
         try:
-            status, data = await self._get(url, "/metrics")
-            if status == 200:
-                return await asyncio.to_thread(read_metrics, data) if len(data) > _LARGE else read_metrics(data)
             status, _ = await self._get(url, "/health")
+            if status >= 500:
+                return None
+            status, data = await self._get(url, "/metrics")
         except OSError:
             return None
-        return {} if status < 500 else None
+        if status != 200:
+            return {}
+        return await asyncio.to_thread(read_metrics, data) if len(data) > _LARGE else read_metrics(data)
 
     async def _get(self, url: str, path: str) -> tuple[int, bytes]:
         options = self._router.options

@@ -52,7 +52,7 @@ class EventCounter:
     recomputed
         Whether the engine says that it pre-empted the request (`stop_reason` "recomputed").
     error
-        Whether the engine has sent an error in an event.
+        The status that an error in an event gives, 500 where it gives none; 0 = there was none.
     is_endless
         Whether more text than any answer has was collected.
     is_torn
@@ -86,7 +86,7 @@ class EventCounter:
         self.done = False
         self.finished = False
         self.recomputed = False
-        self.error = False
+        self.error = 0
         self.events = 0
         self.is_torn = False
         self.is_endless = False
@@ -218,7 +218,8 @@ class EventCounter:
             return
         if not isinstance(event, dict):
             return
-        self.error = self.error or event.get("error") is not None
+        if event.get("error") is not None:
+            self.error = self.error or code_of(event["error"]) or 500
         made = False
         choices = event.get("choices")
         for choice in choices if isinstance(choices, list) else ():
@@ -228,6 +229,8 @@ class EventCounter:
                     return  # what it carries has reached no client, and will be generated again
                 made = made or _has_content(choice)
                 self.finished = self.finished or choice.get("finish_reason") is not None
+                if choice.get("finish_reason") in ("abort", "error"):  # no client asked for that
+                    self.error = self.error or 500
                 if self._text is not None:
                     self._text.append(_text_of(choice))
                     self._num_kept += len(self._text[-1])
@@ -268,6 +271,12 @@ def _text_of(choice: dict[str, Any]) -> str:
     delta = choice.get("delta")
     text = delta.get("content") if isinstance(delta, dict) else choice.get("text")
     return text if isinstance(text, str) else ""
+
+
+def code_of(error: Any) -> int:
+    """Return the status that an error of an engine names; 0 where it names none."""
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if type(code) is int and 400 <= code < 600 else 0
 
 
 def error_event(message: str, kind: str) -> bytes:

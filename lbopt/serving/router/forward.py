@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
@@ -21,10 +21,10 @@ from lbopt.serving.http_wire import Head, Wire
 from lbopt.serving.router.ask import read_answer, refuse, with_field
 from lbopt.serving.router.clients import OverBudgetError
 from lbopt.serving.router.endpoint import Endpoint, asked_rest
-from lbopt.serving.router.events import EventCounter, error_event
+from lbopt.serving.router.events import EventCounter, code_of, error_event
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.signatures import HEADER, KEY_HEADER
-from lbopt.serving.scrape import usage_of
+from lbopt.serving.scrape import Usage, usage_of
 
 if TYPE_CHECKING:
     from multidict import CIMultiDictProxy
@@ -44,6 +44,8 @@ _NOT_TO_ENGINES = _HOP | {"x-data-parallel-rank", HEADER.lower(), KEY_HEADER.low
 _NOT_TO_CLIENTS = _HOP | {HEADER.lower()}
 #: Answers of an engine, or of what stands before it, after which the same engine may take the request later.
 _LATER = frozenset({408, 429, 500, 502, 503, 504, 529})
+#: Answers of an engine that may be dead.
+OF_ENGINE = frozenset({500, 502, 503})
 #: Answers that find fault with the request: one other engine is asked whether it finds so, too.
 OF_REQUEST = frozenset({400, 413, 422})
 #: Bytes that a client has not taken yet, above which the engine is not read: where transports say that they are full.
@@ -102,6 +104,16 @@ def body_for_engine(job: Job, *, ask_usage: bool) -> bytes:
     return body
 
 
+def _told(body: bytes) -> dict[str, Any]:
+    """Return what an answer that is not a stream tells of tokens and errors."""
+    if not any(b'"usage"' in part for part in (body[-4096:], body[:4096])) and b'"error"' not in body:
+        return {}
+    try:
+        return read_answer(body)
+    except (ValueError, RecursionError):
+        return {}
+
+
 class _Answer(web.StreamResponse):
     """What the client gets; its head goes together with the first bytes of its body."""
 
@@ -142,8 +154,6 @@ class Attempt:
         try:
             wire, head = await router.wires.ask(endpoint.address.url, request, body)
             body = b""  # the job holds it as long as it may be sent again
-            endpoint.last_heard = router.now()
-            endpoint.breaker.succeed()
             if head.status != 200 and self._is_refused(f"answered {head.status}", head):
                 return Result.AGAIN
             if router.signatures is not None and head.status == 200:
@@ -171,6 +181,8 @@ class Attempt:
         router, job, status = self._router, self._job, status or head.status
         self.why = f"{self._endpoint.called} {why}"
         job.tried[self._endpoint.mirror] = asked_rest(head.get("retry-after"), head.get("date"))
+        if status in OF_ENGINE:
+            router.poller.suspect(self._endpoint)
         if job.begun is not None or not router.may_retry(job):
             return False
         if status in OF_REQUEST and len(job.tried) > 1:
@@ -179,6 +191,7 @@ class Attempt:
 
     def _taken(self) -> None:
         """Note that the engine took the request."""
+        self._endpoint.last_heard = self._router.now()
         self._router.taken(self._endpoint, self._job.tried)
         self._job.tried.clear()
 
@@ -199,15 +212,18 @@ class Attempt:
         if body is None:
             router.failed(job)
             return Result.ANSWERED
-        if head.status == 200 and b'"choices"' in body:
+        told = _told(body) if head.status == 200 else {}
+        error = told.get("error")
+        why = "sent no answer" if error is None else "answered with an error"
+        if head.status == 200 and b'"choices"' in body and error is None:
             self._taken()
-            self._read_usage(body)
+            self._count(usage_of(told))
             router.finished(job, self._attempt)
-        elif head.status == 200 and self._is_refused("sent no answer", head):
+        elif head.status == 200 and self._is_refused(why, head, code_of(error)):
             return Result.AGAIN
         else:
             router.failed(job)
-            if head.status < 400 and (head.status >= 300 or b'"error"' not in body):
+            if head.status < 400 and (head.status >= 300 or error is None):
                 self.answer = refuse(502, self.why, "upstream_error")
                 return Result.ANSWERED
         job.heard_at = 0.0
@@ -240,13 +256,7 @@ class Attempt:
                 job.share.add(share)
         return b"".join(parts)
 
-    def _read_usage(self, body: bytes) -> None:
-        if b'"usage"' not in body[-4096:] and b'"usage"' not in body[:4096]:
-            return
-        try:
-            usage = usage_of(read_answer(body))
-        except (ValueError, RecursionError):
-            return
+    def _count(self, usage: Usage) -> None:
         if usage.prompt is not None:
             self._router.counted(self._job, usage.prompt)
         if usage.made:
@@ -260,7 +270,8 @@ class Attempt:
         try:
             while data := await wire.piece():
                 data = flow.take(data)
-                if answer is None and flow.counter.error and self._is_refused("answered with an error", head, 500):
+                code = flow.counter.error
+                if answer is None and code and self._is_refused("answered with an error", head, code):
                     return Result.AGAIN
                 if answer is None and flow.counter.is_empty:
                     if self._is_refused("sent no answer", head):
@@ -289,6 +300,8 @@ class Attempt:
             return await self._broken("ended its stream before the answer was whole")
         if flow.counter.error:
             router.failed(job)
+            if flow.counter.error in OF_ENGINE:
+                router.poller.suspect(self._endpoint)
         else:
             router.finished(job, self._attempt)
         if answer is None:
@@ -442,9 +455,11 @@ class Flow:
     def take(self, data: bytes) -> bytes:
         """Take in bytes, tell the state what they say, and return those that go to the client."""
         counter, job, fleet = self.counter, self._job, self._fleet
-        self._endpoint.last_heard = job.heard_at = now = self._now()
+        job.heard_at = now = self._now()
         before, self._goes_on = counter.tokens, counter.done
         data = counter.take(data)
+        if not counter.error:
+            self._endpoint.last_heard = now
         tracker, count = job.tracker, counter.tokens - before
         if not self._has_begun:
             self._has_begun = True

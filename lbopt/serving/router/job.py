@@ -36,6 +36,7 @@ class Stop(StrEnum):
     """Why a handler is interrupted."""
 
     LIMIT = "limit"  #: the request took longer than any may
+    NO_WORKER = "no-worker"  #: no worker of its model is up, and it has none
     EXPIRED = "expired"  #: it waited in the pool longer than it may
     NO_PREFILLER = "no-prefiller"  #: no prefiller took its prompt in that time
     PREFILLER = "prefiller"  #: the prefiller that took its prompt does not answer
@@ -48,6 +49,7 @@ class Stop(StrEnum):
 #: What a client is told of each reason: status, message, kind.
 SAID = {
     Stop.LIMIT: (504, "the request took longer than request_seconds", "timeout"),
+    Stop.NO_WORKER: (503, "no worker of this model is up", "overloaded"),
     Stop.EXPIRED: (503, "the request waited in the pool longer than ttl", "overloaded"),
     Stop.NO_PREFILLER: (503, "no prefiller took the prompt within ttl: all are full or silent", "overloaded"),
     Stop.PREFILLER: (504, "the prefiller that took the prompt did not answer within ttl", "upstream_error"),
@@ -56,6 +58,8 @@ SAID = {
     Stop.SLOW_CLIENT: (408, "the client left its answer unread longer than slow_client_seconds", "timeout"),
     Stop.DRAIN: (503, "the router ends", "shutting_down"),
 }
+#: Seconds after which a client may try again that was told 503.
+RETRY_AFTER = 2
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -128,6 +132,7 @@ async def reap(router: Router) -> None:
 async def look(router: Router) -> None:
     """Stop what has passed a limit, and take the measures of the barrier."""
     now, options = router.now(), router.options
+    without = {model for model in router.fleet.pools if not router.has_worker(model)}
     for pool in router.fleet.pools.values():
         for tracker in pool.overdue(now, options.ttl):
             if isinstance(tracker.payload, Job):
@@ -136,6 +141,8 @@ async def look(router: Router) -> None:
         if job.key in router.advised:
             if job.tracker.has_ended or now - job.heard_at > options.idle_seconds:
                 router.forget(job)
+        elif job.tracker.stage in (Stage.ARRIVED, Stage.WAITING) and job.tracker.pool.model in without:
+            job.stop(Stop.NO_WORKER)
         elif now > job.limit:
             job.stop(Stop.LIMIT)
         elif job.write_began:

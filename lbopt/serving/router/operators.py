@@ -40,7 +40,7 @@ from lbopt.serving.router.clients import ClientConnection, OverBudgetError, Shar
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.fleet_file import WorkerAddress, refuse_outside, refuse_same, worker_of
 from lbopt.serving.router.forward import headers_for_engine
-from lbopt.serving.router.job import ADVICE, SAID, Job, Stop
+from lbopt.serving.router.job import ADVICE, RETRY_AFTER, SAID, Job, Stop
 from lbopt.serving.router.service import Router
 from lbopt.serving.scrape import MOST_TOKENS, count_of
 from lbopt.serving.state import Health, WorkerMirror
@@ -421,7 +421,7 @@ async def route(request: web.Request) -> web.Response:
         if isinstance(error, TimeoutError):
             router.fleet.expired(job.tracker, router.now())
             status, why, kind = SAID[job.reason]
-            return refuse(status, why, kind, retry_after=5)
+            return refuse(status, why, kind, retry_after=RETRY_AFTER)
         router.fleet.cancelled(job.tracker, router.now())
         raise
     router.metrics.note_wait(job.tracker)

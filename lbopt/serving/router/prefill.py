@@ -26,7 +26,7 @@ from lbopt.serving.router.ask import read_answer, refuse
 from lbopt.serving.router.clients import OverBudgetError
 from lbopt.serving.router.endpoint import Endpoint, delay
 from lbopt.serving.router.fleet_file import WorkerAddress
-from lbopt.serving.router.forward import OF_REQUEST, headers_for_client
+from lbopt.serving.router.forward import OF_ENGINE, OF_REQUEST, headers_for_client
 from lbopt.serving.router.job import Job, Stop
 from lbopt.serving.scrape import usage_of
 from lbopt.serving.state import Prefiller
@@ -132,6 +132,8 @@ class PrefillHop:
         except OSError as fault:
             router.note_fault(prefiller.payload)
             return None, f"prefiller {prefiller.name} gave no answer: {type(fault).__name__}"
+        if head.status in OF_ENGINE:
+            router.poller.suspect(prefiller.payload)
         if head.status >= 500 or head.status == 429:
             return None, f"prefiller {prefiller.name} answered {head.status}"
         if head.status != 200:

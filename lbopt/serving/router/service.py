@@ -23,7 +23,7 @@ from lbopt.serving.router.clients import Budget
 from lbopt.serving.router.dispatcher import Dispatcher, StepEnds, fallback_for, rule_for, warm
 from lbopt.serving.router.endpoint import KEPT, Endpoint, Poller
 from lbopt.serving.router.fleet_file import FleetPlan, WorkerAddress
-from lbopt.serving.router.job import ADVICE, Job, Stop, reap
+from lbopt.serving.router.job import ADVICE, RETRY_AFTER, SAID, Job, Stop, reap
 from lbopt.serving.router.metrics import RouterMetrics
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.prefill import PrefillHop
@@ -135,14 +135,20 @@ class Router:
         return [*self.dispatcher.rules.values(), *self.dispatcher.fallbacks.values(), *beside]
 
     @property
+    def engines(self) -> list[Endpoint]:
+        """All engines: workers and prefillers."""
+        return [*self.endpoints.values(), *(() if self.prefill is None else self.prefill.endpoints)]
+
+    @property
     def is_ready(self) -> bool:
         """Whether the rules are compiled and a worker is up."""
         return self.dispatcher.is_ready and not self.is_draining and self.has_worker()
 
     def has_worker(self, model: str | None = None) -> bool:
-        """Return whether a worker takes requests, of a model or at all."""
+        """Return whether a worker takes requests, now or after its rest, of a model or at all."""
         pools = self.fleet.pools.values() if model is None else (self.fleet.pools[model],)
-        return any(worker.is_open for pool in pools for group in pool.groups for worker in group.workers)
+        workers = (worker for pool in pools for group in pool.groups for worker in group.workers)
+        return any(worker.health in (Health.UP, Health.RESTING) for worker in workers)
 
     async def drain(self, seconds: float) -> None:
         """Take no new request, and give those that run so many seconds to end.
@@ -244,13 +250,14 @@ class Router:
             self.down(endpoint)
 
     def taken(self, endpoint: Endpoint, tried: Mapping[Engine, float]) -> None:
-        """Note that an engine took a request: those that refused it before are to blame, and rest.
+        """Note that an engine took a request, and is well: those that refused it before are to blame, and rest.
 
         Parameters
         ----------
         tried
             Who refused it, and the seconds for which each asked to be left alone.
         """
+        endpoint.breaker.succeed()
         for mirror, asked in tried.items():
             if mirror is not endpoint.mirror:
                 self.let_rest(mirror.payload, asked)
@@ -307,7 +314,8 @@ class Router:
             what = "the router ends" if self.is_draining else "the router is not ready yet"
             raise Refusal("not_ready", 503, what, "overloaded", retry_after=2)
         if not self.has_worker(model):
-            raise Refusal("no_worker", 503, "no worker of this model is up", "overloaded", retry_after=2)
+            status, what, kind = SAID[Stop.NO_WORKER]
+            raise Refusal("no_worker", status, what, kind, retry_after=RETRY_AFTER)
         if len(self.fleet.live) >= self.options.max_waiting:  # else no more can wait
             waiting = self.num_waiting - sum(group.free_slots for group in self.fleet.pools[model].groups)
             if waiting >= self.options.max_waiting:  # beyond those who will have a slot in a moment

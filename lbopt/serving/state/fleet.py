@@ -245,12 +245,17 @@ class FleetState:
         return self.withdrawn(tracker, tracker.attempt) and self.resumed(tracker)
 
     def withdrawn(self, tracker: RequestTracker, attempt: int) -> bool:
-        """Take a request that was dispatched in vain from its worker, before `resumed` puts it into the pool again."""
+        """Take a request that was dispatched in vain from its worker, before `resumed` puts it into the pool again.
+
+        Tokens that it has made there have reached no client, and count no more.
+        """
         if tracker.attempt != attempt or tracker.stage not in _BOUND:
             return self._late()
         self._leave_worker(tracker)
-        tracker.prompt += tracker.generated
+        tracker.produced -= tracker.generated
         tracker.generated = 0
+        if tracker.produced == 0:
+            tracker.first_at = 0.0
         tracker.stage = Stage.ARRIVED
         return True
 
