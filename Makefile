@@ -14,7 +14,7 @@ LINT = $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(B
 ALONE = $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
 UNCOMPILED := tests/kernels tests/policies tests/simulator tests/assignment tests/prefill tests/serving/test_same_as_simulator.py
 
-.PHONY: help demo serve-demo test test-more quick test-long fuzz faults test-bounds test-mutation test-mutation-quick coverage frozen lint bench notebooks docs proofs clean
+.PHONY: help demo serve-demo test test-more quick test-long fuzz faults engine-test test-bounds test-mutation test-mutation-quick coverage frozen lint bench notebooks docs proofs clean
 
 help:
 	@echo "make demo       main job on embedded data: G = 8, report in demo-report/report.html"
@@ -25,6 +25,7 @@ help:
 	@echo "make test-long  the checks that take minutes, and an hour of steps against themselves"
 	@echo "make fuzz       a million damaged files of all formats, half an hour, goes on with --first"
 	@echo "make faults     engines, routers and clients that fail, and what clients of lbopt serve get; some minutes"
+	@echo "make engine-test  a real vLLM on CPUs and a real Envoy behind lbopt serve; 15 minutes, 3.5 GB in .engine or ENGINE=FOLDER"
 	@echo "make test-bounds  the kernels' tests with bounds checks in compiled code, some ten minutes"
 	@echo "make test-mutation  planted changes that the tests have to notice, hours, goes on if stopped"
 	@echo "make test-mutation-quick  some of them, ten minutes"
@@ -85,6 +86,11 @@ fuzz: $(STAMP)
 # Other routers join where their programs are in the path: PATH=$PATH:ENVIRONMENT/bin make faults
 faults: $(STAMP)
 	$(BIN)/python -m tests.serving.faults --out fault-results.md
+
+# Torch for CPUs comes from where pip is configured to find it; its build for GPUs would work, too, but takes 5 GB more.
+ENGINE ?= .engine
+engine-test: $(STAMP)
+	$(BIN)/python -m tests.engine --into $(ENGINE) --out engine-results.md
 
 # Compiled code reads beyond an array without a word; with bounds checks it says so. Minutes, and a cache of its own.
 test-bounds: $(STAMP)

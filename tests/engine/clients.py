@@ -1,0 +1,160 @@
+"""What clients do: count tokens, go away, come in bursts, ask for several sequences, use the openai package."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from urllib.parse import urlsplit
+
+from tests.engine.fleet import SLOTS, Fleet
+from tests.engine.http_raw import Answer, metric, send
+from tests.engine.row import Row
+from tests.engine.transparency import KINDS, compare
+
+_MADE, _COUNTED = "vllm:generation_tokens_total", "lbopt_output_tokens_total"
+FAILED = r'lbopt_requests_total\{ending="failed"\}'
+_RUNNING, _SEEN = "vllm:num_requests_running", "lbopt_worker_running"
+
+
+def transparency(fleet: Fleet) -> Row:
+    """All kinds of requests, direct and through the router."""
+    before = metric(fleet.url, FAILED)
+    found = {name: what for name, what in compare(fleet.urls[0], fleet.url).items() if what}
+    failed = metric(fleet.url, FAILED) - before
+    detail = [f"{name}: {what}" for name, what in found.items()]
+    detail.append(f"{failed:.0f} requests that clients had wrong count as failed by engines")
+    return Row(
+        "requests direct and through the router", f"{len(KINDS) - len(found)} of {len(KINDS)} kinds equal", detail
+    )
+
+
+def ask(fleet: Fleet, number: int, tokens: int = 30, *, url: str = "", **more: object) -> Answer:
+    """Send one stream and read it."""
+    body = {"model": "tiny", "max_tokens": tokens, "ignore_eos": True, "stream": True, "seed": number, **more}
+    chat = "messages" in more
+    if not chat:
+        body.setdefault("prompt", f"say {number}")
+    return send(url or fleet.url, "/v1/chat/completions" if chat else "/v1/completions", body)
+
+
+def at_once(fleet: Fleet, count: int, tokens: int = 30, **more: object) -> list[Answer]:
+    """Send so many streams at the same time."""
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(lambda number: ask(fleet, number, tokens, **more), range(count)))
+
+
+def counts(fleet: Fleet) -> Row:
+    """Tokens that the router counts of streams without `stream_options`, beside what engines made."""
+
+    def both() -> tuple[float, float]:
+        return sum(metric(url, _MADE) for url in fleet.urls), metric(fleet.url, _COUNTED)
+
+    before = both()
+    answers = at_once(fleet, 8) + at_once(fleet, 8, messages=[{"role": "user", "content": "say it"}])
+    time.sleep(2.5)  # metrics of engines are some steps behind
+    made, counted = (after - first for after, first in zip(both(), before, strict=True))
+    whole = sum(answer.is_whole for answer in answers)
+    usage = sum('"usage":{' in event for answer in answers for event in answer.events)
+    detail = [f"{whole} of {len(answers)} whole", f"{usage} events with usage, which no client asked for"]
+    told = f"engines made {made:,.0f}, the router counted {counted:,.0f}"
+    return Row(
+        "tokens of streams without stream_options", told, detail, ok=made == counted and whole == 16 and not usage
+    )
+
+
+def goes_away(fleet: Fleet) -> Row:
+    """A client that closes its connection: until the engine is free, and whether the router's books close."""
+    detail, ok = [], True
+    for stream in (True, False):
+        words = {"model": "tiny", "prompt": "hello", "max_tokens": 1900, "ignore_eos": True, "stream": stream}
+        body, parts = json.dumps(words).encode(), urlsplit(fleet.url)
+        head = (
+            f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+        )
+        with socket.create_connection((parts.hostname, parts.port or 80)) as wire:
+            wire.sendall(head.encode() + b"\r\n\r\n" + body)
+            until(lambda: sum(metric(url, _RUNNING) for url in fleet.urls) > 0, 10)
+        seconds = until(lambda: sum(metric(url, _RUNNING) for url in fleet.urls) == 0, 20)
+        held = metric(fleet.url, _SEEN)
+        detail.append(
+            f"{'a stream' if stream else 'a whole answer'}: engine free after {seconds:.1f} s, {held:.0f} held"
+        )
+        ok = ok and seconds < 20 and held == 0
+    return Row("a client that goes", "; ".join(detail), ok=ok)
+
+
+def until(holds: object, seconds: float) -> float:
+    """Wait until a call says true; return the seconds, all of them where it never does."""
+    assert callable(holds)
+    began = time.monotonic()
+    while not holds() and time.monotonic() - began < seconds:
+        time.sleep(0.1)
+    return min(seconds, time.monotonic() - began)
+
+
+@contextmanager
+def watching(fleet: Fleet) -> Iterator[dict[str, list[list[float]]]]:
+    """Note again and again what engines run, what waits in them, and what the router counts, while the block runs."""
+    seen: dict[str, list[list[float]]] = {"running": [], "waiting": [], "router": []}
+    done = Event()
+
+    def look() -> None:
+        names = [url.removeprefix("http://") for url in fleet.urls]
+        while not done.wait(0.1):
+            seen["running"].append([metric(url, _RUNNING) for url in fleet.urls])
+            seen["waiting"].append([metric(url, "vllm:num_requests_waiting") for url in fleet.urls])
+            seen["router"].append([metric(fleet.url, rf'{_SEEN}\{{[^}}]*"{name}"[^}}]*\}}') for name in names])
+
+    watcher = Thread(target=look)
+    watcher.start()
+    try:
+        yield seen
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _most(rows: list[list[float]]) -> list[float]:
+    """Return the row with the largest sum."""
+    return max(rows, key=sum, default=[0.0, 0.0])
+
+
+def burst(fleet: Fleet) -> Row:
+    """Eight requests at once: how they are split over two engines."""
+    splits = []
+    for _ in range(3):
+        with watching(fleet) as seen:
+            whole = sum(answer.is_whole for answer in at_once(fleet, 8, 60))
+        splits.append(":".join(f"{count:.0f}" for count in _most(seen["router"])))
+    even = all(abs(int(a) - int(b)) <= 2 for a, b in (split.split(":") for split in splits))
+    return Row("three bursts of 8", ", ".join(splits), [f"{whole} of the last 8 whole"], ok=even and whole == 8)
+
+
+def several_sequences(fleet: Fleet) -> Row:
+    """Requests of 8 sequences each: engines must not hold more than slots, and the router's count must be theirs."""
+    with watching(fleet) as seen:
+        answers = at_once(fleet, 4, 60, n=SLOTS, temperature=1.0)
+    running, waiting = _most(seen["running"]), max(map(sum, seen["waiting"]), default=0.0)
+    router = _most(seen["router"])
+    whole = sum(answer.is_whole for answer in answers)
+    told = f"engines ran {sum(running):.0f} and kept {waiting:.0f} waiting; the router counted {sum(router):.0f}"
+    return Row("4 requests with n=8", told, [f"{whole} of 4 whole"], ok=waiting == 0 and whole == 4)
+
+
+def openai_client(fleet: Fleet) -> Row:
+    """The openai package of the environment, in a process of its own."""
+    script = Path(__file__).with_name("openai_calls.py")
+    words = [str(fleet.environment.bin / "python"), str(script), fleet.url]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    lines = done.stdout.splitlines()
+    bad = [line for line in lines if not line.startswith("ok ")]
+    bad += [done.stderr.strip().splitlines()[-1]] if done.returncode and done.stderr.strip() else []
+    version = fleet.environment.versions["openai"]
+    return Row(f"openai {version}", f"{len(lines) - len(bad)} of {len(lines)} calls as expected", bad, ok=not bad)
