@@ -44,6 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave some cases of a test marked `some(n, but=ids)` in `make test` and mark the others as `more`.
 
     Cases with an id in `but` are dear; of the others n stay, spread evenly from the first to the last; without n, all.
+    Tests marked `first` are the first to run.
     """
     cases = defaultdict(list)
     for item in items:
@@ -58,6 +59,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         stay = {round(k * last / max(kept - 1, 1)) for k in range(kept)}
         for item in (*dear, *(item for k, item in enumerate(cheap) if k not in stay)):
             item.add_marker("more")
+    # A test of half a minute that starts last leaves the other core without work.
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
 
 
 @pytest.fixture(scope="session")

@@ -46,6 +46,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(costs, "BLOCK_ENTRIES", 100)
 
 
+@pytest.mark.some(8)
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("seed", range(40))
 def test_as_the_whole_matrix(seed):

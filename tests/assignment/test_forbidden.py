@@ -164,6 +164,7 @@ def test_forbidden_pairs_take_no_digits_from_the_others(problem, seed):
     assert answer.cost == np.ldexp(float(total(np.ma.MaskedArray(costs, hidden), capacity, lower)), -40)
 
 
+@pytest.mark.more
 @given(problems(), st.integers(0, 2**32), st.lists(st.floats(-1e300, 1e300), min_size=6, max_size=6))
 def test_any_prices_to_start_from(problem, seed, prices):
     costs, lower, capacity = problem

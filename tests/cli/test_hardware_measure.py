@@ -73,6 +73,7 @@ def test_a_card_of_a_known_device(measure, fake, here):
     assert (here / "my.toml").read_text() == (here / "out" / "card.toml").read_text()
 
 
+@pytest.mark.more
 def test_a_forecast_comes_before_the_measurement_and_stands_beside_it(measure, fake, here):
     backend = FakeBackend(linear, noise=0.01)
     fake(backend)
@@ -115,6 +116,7 @@ def test_no_slope_is_said_and_the_samples_are_kept(measure, fake, here):
     assert (here / "out" / "samples.csv").exists()
 
 
+@pytest.mark.more
 def test_an_interrupted_measurement_leaves_what_it_has(measure, fake, here):
     fake(FakeBackend(linear, noise=0.01, interrupt_after=60_000))
     code, shown, heard = measure("--budget", 20, "--target", 1e-4, "-o", "out")

@@ -140,7 +140,7 @@ def test_an_interrupted_study_reports_what_is_done(start, tmp_path):
     assert set(run["files"]) | {"run.json"} == {path.name for path in (tmp_path / "out").iterdir()}
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize(("package", "solver"), [("highspy", "highs"), ("ortools", "cp-sat")])
 def test_a_study_is_interrupted_while_its_solver_works(start, tmp_path, package, solver):
     """Ctrl-C while a solver is at a state ends the study: a solver that swallows it must not make it go on."""
@@ -162,6 +162,7 @@ def test_ctrl_c_in_the_moment_when_a_solver_finishes_is_heard(start, tmp_path):
     assert len(states) <= 1
 
 
+@pytest.mark.more
 def test_an_interrupted_simulation_leaves_nothing(start, tmp_path):
     """Ctrl-C during a simulation: 130, no folder, nothing half-written."""
     shown, _ = interrupt(start("-m", "lbopt", "simulate", *FLEET, "-p", "slow.py:slowly", "-o", "out"), tmp_path)

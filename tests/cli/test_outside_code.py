@@ -74,6 +74,7 @@ def test_a_changed_policy_file_is_named_and_not_run(made, type_in, here, change)
     assert not (here / "ran.txt").exists()
 
 
+@pytest.mark.more
 def test_cost_refuses_code_of_its_folder(made, type_in, here):
     """A gap folder that names a policy file, and a cost folder whose command leads to one."""
     made(GAP)

@@ -37,7 +37,7 @@ SMALL = {
 pytestmark = pytest.mark.jit
 
 
-@pytest.mark.some(but=("hindsight", "placement", "misprediction"))
+@pytest.mark.some(7, but=("hindsight", "placement", "misprediction"))
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_can_be_run_again(type_in, here, monkeypatch, name):
     """Identical at first; after one number of the first table was changed, file, column and value are named.

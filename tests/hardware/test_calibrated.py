@@ -101,6 +101,7 @@ def test_planted_constants_are_found_within_what_is_believed():
     assert 0.84 < np.mean(inside) < 0.96  # 90 %, of 12 times 29 constants that hang together
 
 
+@pytest.mark.more
 def test_what_is_shipped_is_what_a_fit_gives():
     shipped, fitted = shipped_posterior(), calibrate_steps(STEPS)
     assert (

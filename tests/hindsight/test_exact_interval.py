@@ -55,6 +55,7 @@ def test_a_small_run_is_proved_to_be_what_exhaustion_finds():
     assert open_before > 10
 
 
+@pytest.mark.more
 def test_the_better_placement_and_the_larger_bound_are_kept():
     table = random_table(3)
     interval = clairvoyant_interval(table, AFFINE, effort=0)
@@ -106,7 +107,7 @@ def test_a_placement_that_is_known_is_improved_on():
     assert optimum(table, 1e-9, known=best.worker).upper == best.upper
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize("solver", ["search", "cp-sat"])
 def test_ctrl_c_ends_a_search_that_runs(solver):
     """The limit is an hour: without a hearing the test would not end. What is known by then holds."""

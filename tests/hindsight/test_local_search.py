@@ -30,6 +30,7 @@ def drawn(seed, workers, slots, count, longest=6):
     return first_come(trace, workers, slots)
 
 
+@pytest.mark.more
 def test_no_placement_found_is_below_the_best_and_good_ones_are_found():
     """Each is counted by plain loops, none is below the optimum, and most of small ones are optimal."""
     optimal = cases = 0

@@ -181,6 +181,7 @@ def test_the_largest_loads_have_weights_and_larger_ones_are_refused():
         weights(0, 1.0, 1.0, 0.9, 60)
 
 
+@pytest.mark.more
 def test_three_ways_to_choose_a_subset_agree_on_the_score():
     rng = random.Random("subsets")
     for _ in range(many(4000, 150)):

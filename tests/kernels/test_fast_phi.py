@@ -200,6 +200,7 @@ def test_beyond_all_samples_a_request_stays_or_leaves():
 LOADS = st.lists(st.lists(st.floats(0, 1e6), min_size=3, max_size=3), min_size=2, max_size=6)
 
 
+@pytest.mark.more
 @settings(deadline=None, max_examples=many(100, 20))
 @given(LOADS, st.lists(st.integers(1, 60), min_size=1, max_size=9), st.integers(0, 10**6), st.integers(1, 1000))
 def test_cost_rises_with_the_size_and_bends_upwards(loads, outputs, size, more):

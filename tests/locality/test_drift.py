@@ -114,6 +114,7 @@ def test_another_mix_sounds_the_alarm(town, mix, within):
     assert watch.alarm is None and watch.reading().requests == 0
 
 
+@pytest.mark.more
 def test_the_same_mix_is_no_alarm(town):
     """Twenty runs of 5,000 requests; a chart whose threshold is a tenth of its own would sound in most of them."""
     table, seen = town

@@ -369,6 +369,7 @@ def test_a_centroid_is_of_length_one():
             RoutingTable("", MoEShape(1, 3, 1), "count", None, np.array([0]), [[1, 0, 0], [0, length, 0]])
 
 
+@pytest.mark.more
 @pytest.mark.jit
 def test_threads_share_a_router():
     """Eight threads decide at once, each with loads of its own; every decision is the naive one."""

@@ -172,6 +172,7 @@ def test_same_domain_batches_of_tasks_activate_17_to_21_percent_fewer():
     assert np.mean(mixed[32]) > 2 * 8 and np.mean(mixed[128]) < 100, "batches neither share all experts nor use all"
 
 
+@pytest.mark.more
 def test_same_language_batches_activate_3_to_10_percent_fewer():
     cuts, _ = reductions(language_workload(), worlds=6, batches=12, layers=4)
     for B in cuts:

@@ -82,6 +82,7 @@ def test_every_decision_of_a_run_is_recorded_and_is_what_solve_says(tie):
             assert solve(now).objective == solved["imbalance"][i]
 
 
+@pytest.mark.more
 @pytest.mark.jit
 def test_runs_are_repeatable_and_the_tie_order_is_part_of_them():
     runs = [steady_run(f"bf-io:time_limit=none,effort=20000,{more}")[1] for more in ("", "", "tie=newest", "seed=3")]

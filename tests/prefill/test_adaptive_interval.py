@@ -36,6 +36,7 @@ def test_interval_is_between_the_extremes_of_the_window(size, measured, instance
     assert rule.on_topology_change(2 * instances) == pytest.approx(rule.mean_pass / (2 * instances))
 
 
+@pytest.mark.more
 @given(st.integers(0, 1000), st.integers(1, 6), st.sampled_from(["spacing", "tick"]))
 def test_the_loop_follows_it(seed, window, timer):
     rng = np.random.default_rng(seed)

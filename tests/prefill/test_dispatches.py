@@ -40,6 +40,7 @@ def test_every_rule_is_here():
     assert {rule.partition(":")[0] for rule in RULES} == set(ALLOCATIONS)
 
 
+@pytest.mark.more
 @given(runs())
 @settings(max_examples=many(400, 100), deadline=None)
 def test_the_rule_asked_again_gives_the_units_of_the_run(case):

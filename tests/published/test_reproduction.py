@@ -276,7 +276,6 @@ def test_requests_that_are_too_long_for_the_balanced_step(tmp_path):
 
 
 @pytest.mark.more
-@pytest.mark.some(1)
 @pytest.mark.jit
 @pytest.mark.parametrize("item", ["dilution", "kv-spread"])
 def test_an_item_from_end_to_end(item, tmp_path):

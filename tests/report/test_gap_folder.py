@@ -257,12 +257,14 @@ def test_pictures_are_pictures(folder):
         assert np.unique(pixels.reshape(-1, pixels.shape[-1]), axis=0).shape[0] > 3
 
 
+@pytest.mark.more
 def test_equal_data_give_equal_bytes(folder):
     """Drawn twice, a picture is the same file."""
     for picture in gap_pictures(small_outcome()):
         assert picture.data == (folder / picture.file).read_bytes()
 
 
+@pytest.mark.more
 def test_the_figures_of_a_page_take_its_colours():
     """A figure in the page has no background and no black of its own, and is as wide as its place."""
     for picture in gap_pictures(small_outcome()):

@@ -81,7 +81,7 @@ def test_an_item_draws_its_own_picture(tmp_path: Path, item: str, pictures: tupl
     assert {name for name in files if name.endswith("png")} == {f"{name}.png" for name in pictures}
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize("workloads", [("language",), ("task", "language")])
 def test_a_legend_is_inside_its_picture(workloads: tuple[str, ...]) -> None:
     for name, figure in locality_figures(made_up(workloads=workloads, rates=(60.0,))).items():

@@ -163,7 +163,7 @@ def test_a_statement_that_no_seed_can_answer_is_there() -> None:
     assert {(row["verdict"], row["ours"], row["seeds"]) for row in question_rows(found)} == {("no answer", None, 0)}
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize("places", [("short-3k",), ("short-3k", "short-5k", "long-16k")])
 def test_a_legend_is_inside_its_picture(places: tuple[str, ...]) -> None:
     for name, figure in staggered_figures(made_up("law", "load", "fleet", "limit", places=places, seeds=2)).items():

@@ -80,6 +80,7 @@ def answers(store):
     return [(row.task.text, row.status, row.answer, row.attempts) for row in store.rows()]
 
 
+@pytest.mark.more
 def test_a_worker_is_killed_half_way(tmp_path, cluster, store):
     """Its tasks are run by the other one, and the store holds what an undisturbed run stores."""
     tasks = logged(tmp_path, range(30))
@@ -163,6 +164,7 @@ def test_a_worker_of_another_version(store, cluster, monkeypatch):
     assert len(store) == 0
 
 
+@pytest.mark.more
 def test_a_worker_without_lbopt(store, cluster):
     cluster.add(BARE)
     with pytest.raises(EngineError, match=r"a worker of the Dask cluster has no lbopt; install lbopt \d"):

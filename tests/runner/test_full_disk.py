@@ -62,6 +62,7 @@ def test_a_limit_of_file_sizes(tmp_path, begin, easy, limit):
     goes_on(tmp_path / "store.sqlite", kept, easy)
 
 
+@pytest.mark.more
 def test_sqlite_says_full(tmp_path, easy):
     """The error that SQLite has for a full disk, from a limit of its own."""
     path = tmp_path / "store.sqlite"

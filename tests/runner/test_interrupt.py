@@ -79,6 +79,7 @@ def test_the_terminals_ctrl_c_reaches_the_whole_group(tmp_path, begin, engine):
     goes_on(tmp_path)
 
 
+@pytest.mark.more
 def test_kill_9_never_leaves_half_a_row(tmp_path, begin):
     """Killed again and again while it writes as fast as it can: whatever is there is whole, and nothing gets less."""
     path = tmp_path / "store.sqlite"
@@ -112,7 +113,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("read_only", [True, False])
 @pytest.mark.parametrize("page_count", [None, 10_000])
 def test_what_a_killed_writer_left_half_written_is_taken_back(tmp_path, begin, read_only, page_count):

@@ -106,6 +106,7 @@ def survives(folder, monkeypatch, *, kills, count, engines, seed):
     return len(before)
 
 
+@pytest.mark.more
 def test_ten_kills(tmp_path, monkeypatch):
     assert survives(tmp_path, monkeypatch, kills=10, count=1_000, engines=["serial"], seed=1) > 10
 

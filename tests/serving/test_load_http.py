@@ -43,6 +43,7 @@ def answered(*pieces, then="keep"):
     return run_virtual(main())
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kind", [b"Content-Length: %d", b"Transfer-Encoding: chunked\r\n\r\n%x"])
 def test_a_large_answer_in_small_pieces_is_looked_at_once_and_has_an_end(kind, monkeypatch):
     """Two MiB in pieces of 64 bytes: with each of them all that came before was copied."""

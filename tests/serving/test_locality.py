@@ -77,6 +77,7 @@ def of(kind):
     return Signature(counts(kind), is_own=True)
 
 
+@pytest.mark.more
 def test_workers_are_found_by_name_whatever_their_order(tmp_path):
     rule = LocalityRule(str(table_file(tmp_path)[0]), 0.1, num_workers=3)
     for names in ("abc", "cab", "bca"):

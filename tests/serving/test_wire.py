@@ -256,6 +256,7 @@ async def settled(router):
     return seen
 
 
+@pytest.mark.more
 def test_a_client_that_reads_slowly_slows_the_engine_and_gets_every_byte():
     """The router does not pile up what the client has not taken."""
 

@@ -139,6 +139,7 @@ def drawn(rng: random.Random, capacity: bool = False) -> Tiny:
     )
 
 
+@pytest.mark.more
 def test_no_run_of_all_that_there_are_passes_a_ceiling_and_many_ceilings_are_reached():
     rng = random.Random("every run")
     reached = dict.fromkeys(("steps", "busy", "end", "joules"), 0)

@@ -185,6 +185,7 @@ def test_nothing_heavy_is_imported():
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("order", [("highs", "cp-sat"), ("cp-sat", "highs")])
 def test_both_solvers_live_in_one_process(order):
     code = f"""

@@ -231,6 +231,7 @@ def test_all_rules_of_a_world_get_the_same_requests(traces: list[tuple[Any, Any]
     assert not (training.experts.chosen[:, None] == slow.experts.chosen[None]).all(axis=(2, 3)).any()
 
 
+@pytest.mark.more
 @pytest.mark.jit
 def test_the_widest_band_spreads_as_evenly_as_the_shortest_queue() -> None:
     names = ("round-robin", "jsq", eldr_at(0.0), eldr_at(1.0))

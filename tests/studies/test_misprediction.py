@@ -85,7 +85,7 @@ def ran(forecast):
 # ---------------------------------------------------------------- a finished study
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize("none", ["noise 0", "bias 1", "shuffled 0"])
 def test_no_error_is_the_exact_oracle_number_for_number(none):
     assert decided(none) == decided("exact")
@@ -142,6 +142,7 @@ def test_a_decision_is_what_the_policy_decides_with_that_text():
             assert value == objective(solved.state.problem, decide(policy, view.observe(solved.state, policy)))
 
 
+@pytest.mark.more
 def test_a_long_run_is_a_simulation_with_that_text():
     asked = config()
     for seed in (1, 2):
@@ -211,6 +212,7 @@ def test_br_h_without_a_window_is_br_0():
     assert runs[blind] == runs["br-0"]
 
 
+@pytest.mark.more
 def test_two_rules_and_bf_io():
     """Each rule has its own rows; the exact rule with the exact forecast has no gap where states close."""
     requests = RequestSource(trace="burstgpt-like", count=100)

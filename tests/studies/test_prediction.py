@@ -200,6 +200,7 @@ def test_the_learned_pair_beats_survival_where_prompts_tell(study):
     assert learned.remaining_error < survival.remaining_error
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("outputs", "mean_error"), [([5] * 20, 0.0), ([10**4] * 4, None)], ids=["all end", "none ends"]
 )

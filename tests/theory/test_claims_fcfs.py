@@ -111,6 +111,7 @@ def test_the_order_claimed_is_the_exact_laws(p: float, s_max: int, G: int) -> No
     assert G == 2 or fcfs.slope(slots, exact) < 0.49
 
 
+@pytest.mark.some(1)
 @pytest.mark.jit
 @pytest.mark.parametrize("wrong", [-0.05, 0.05])
 def test_another_order_in_slots_is_caught(wrong: float, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,7 @@ def fleets():
     return [Replete(8, 512 * 2**i, p, law).run(100 * batch_steps(p), 10 + i) for i in range(4)]
 
 
+@pytest.mark.some(1)
 @jit
 @pytest.mark.parametrize("wrong", ["nothing", "constant", "exponent"])
 def test_a_constant_or_an_exponent_off_by_a_tenth_is_caught(fleets, wrong):

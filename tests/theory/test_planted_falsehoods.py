@@ -95,6 +95,7 @@ def check(name: str, level: str, picks: dict[str, Any], rows: Sequence[str], fac
         assert all(map(is_refuted, planted)), row
 
 
+@pytest.mark.some(9)
 @pytest.mark.parametrize(("name", "picks", "rows"), QUICK, ids=lambda each: each if isinstance(each, str) else "")
 def test_half_as_much_again_is_refuted(name: str, picks: dict[str, Any], rows: Sequence[str]) -> None:
     check(name, "quick", picks, rows, 1.5)

@@ -91,6 +91,7 @@ def test_a_claim_above_its_own_placement_is_kept_aside(monkeypatch):
     assert found["claim"] > found["value"] >= found["bound"]
 
 
+@pytest.mark.more
 def test_a_placement_that_breaks_a_rule_is_not_used(monkeypatch):
     """Greedy's takes its place, and the solver's bound is dropped."""
     answer = lambda task: RawAnswer(values=[9.0] * len(task.hint), bound=0.0, stop="done", native_status="")  # noqa: E731

@@ -76,6 +76,7 @@ def test_names_do_not_move_keys_and_limits_do(tmp_path):
         assert not keys & {task.key for task in race._tasks(other, THREE[:1]).values()}
 
 
+@pytest.mark.more
 def test_a_run_that_raises_or_dies_costs_itself_alone(tmp_path, monkeypatch):
     """It is stored as a failure with its reason; the others of the batch have their answers."""
     monkeypatch.setattr(race, "Isolated", Isolated)

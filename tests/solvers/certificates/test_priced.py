@@ -70,6 +70,7 @@ def test_true_bounds_are_accepted_and_false_ones_refused(mode, seeds):
     assert min(seen["tree"], seen["prices"]) > seeds / 9
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("share", quick_and_long(1, 2))
 def test_mutations(mode, share):
     """Hundreds of damaged certificates: accepted if and only if the plain reader accepts, and only what is true."""

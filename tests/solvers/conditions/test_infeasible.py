@@ -109,6 +109,7 @@ def test_what_fits_alone_but_not_together():
         assert str(caught.value) == f"{begin} ({by}): each finds room, but not together; without capacity there is one"
 
 
+@pytest.mark.more
 def test_reasons_are_proofs_and_greedy_placements_are_feasible():
     """No reason is given for a problem with a decision; what greedy placement finds is feasible."""
     seen: Counter = Counter()

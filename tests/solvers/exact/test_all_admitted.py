@@ -101,6 +101,7 @@ def test_two_enumerations_agree(placement, offset):
         assert all(size[m].sum() <= a and len(m) <= c for m, a, c in zip(members, lack, free, strict=True))
 
 
+@pytest.mark.more
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 8), st.integers(1, 12), st.sampled_from([5, 300, 10**5, 10**9]))
 def test_balancing_keeps_the_rules_whatever_it_reaches(seed, workers, each, top):
@@ -160,6 +161,7 @@ def test_the_class_of_the_published_files_is_proved(numbers, workers, top):
     assert verify(problem, result, exhaust_limit=0).bound_established
 
 
+@pytest.mark.more
 def test_the_published_files_are_proved(shared_dir):
     for path in sorted((shared_dir / "data" / "bmnp").glob("*.json")):
         data = json.loads(path.read_text())

@@ -162,7 +162,7 @@ def run(top: int, seeds: range) -> Counter:
     return seen
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("top", COUNTS)
 def test_no_engine_contradicts_another(top):
     seen = run(top, range(10**6, 10**6 + 48))

@@ -110,6 +110,7 @@ def test_numbers_in_a_solvers_range_still_go_to_the_solver():
     assert solve(problem, "auto").solver in ("cp-sat", "highs")
 
 
+@pytest.mark.more
 def test_a_program_beyond_the_memory_is_not_written_down():
     """Numbers beyond the window search, and a program of 25 million coefficients."""
     rng = np.random.default_rng(5)

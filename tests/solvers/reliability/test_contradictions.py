@@ -24,6 +24,7 @@ STEPS = 250
 ADMISSIONS = ("all admitted", "some wait")
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("first", [0, STEPS])
 def test_no_step_contradicts_itself(tmp_path, first):
     """`make test-long` asks an hour of them."""
