@@ -129,6 +129,7 @@ class Advice:
             except InputError as error:
                 raise NoPlaceError(400, str(error)) from None
             asked["prompt_tokens" if ask.exact else "prompt_bytes"] = max(1, ask.units)
+            asked |= {"n": ask.choices, "prompts": ask.prompts}
             if ask.model is not None:
                 asked["model"] = ask.model
         else:

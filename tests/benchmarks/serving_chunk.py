@@ -52,7 +52,7 @@ async def one_round(chunks):
     tracker = router.fleet.arrived("m", 10, 0.0)
     router.fleet.prefilled(tracker, 0.0)
     router.fleet.dispatched(tracker, worker, 0.0)
-    job = Job(tracker, Ask("m", True, 40, False, False, None, {}), b"", "/v1/completions", {}, chat=False)
+    job = Job(tracker, Ask("m", True, 40, False, False, None), b"", "/v1/completions", {}, chat=False)
     client, wire = Transport(), Wire([])
     wire.connection_made(Transport())
     asking = loop.create_task(wire.ask(b""))

@@ -31,7 +31,7 @@ async def measure(policy, workers, waiting, rounds):
     fleet = FleetState(draws=True)
     group = fleet.add_group("g", "m")
     mirrors = [fleet.worker_up("g", f"w{g}", SLOTS) for g in range(workers)]
-    ask = Ask("m", True, 1, True, False, None, {})
+    ask = Ask("m", True, 1, True, False, None)
 
     def arrive():
         tracker = fleet.arrived("m", int(rng.lognormal(6.5, 1.0)) + 1, 0.0)

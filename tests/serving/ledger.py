@@ -39,7 +39,8 @@ class Course:
         return tracker.attempt if self.rng.random() < 0.9 else tracker.attempt - 1
 
     def arrive(self):
-        tracker = self.fleet.arrived(self.rng.choice(MODELS), self.rng.randint(1, 40), self.at)
+        many = self.rng.choice((1, 1, 1, 2, 5))
+        tracker = self.fleet.arrived(self.rng.choice(MODELS), self.rng.randint(1, 40), self.at, many)
         self.seen.append(tracker)
         self.size[tracker.number], self.made[tracker.number] = tracker.prompt, 0
         return tracker
@@ -124,11 +125,12 @@ class Course:
                 for tracker in [*worker.running.values(), *worker.queue.values()]:
                     assert tracker.worker is worker
                     prompts += self.size[tracker.number]
-                    blocks += (self.size[tracker.number] + 15) // 16
+                    blocks += tracker.sequences * -(-self.size[tracker.number] // (16 * tracker.sequences))
                 assert (worker.load, worker.queued_tokens) == (load, queued)
                 assert (worker.prompts_bound, worker.blocks_bound) == (prompts, blocks)
-                assert worker.bound == len(worker.running) + len(worker.queue)
-                assert not worker.queue or len(worker.running) >= worker.slots, "a slot leaked"
+                assert worker.seated == sum(tracker.sequences for tracker in worker.running.values())
+                assert worker.bound == worker.seated + sum(tracker.sequences for tracker in worker.queue.values())
+                assert not worker.queue or worker.seated >= worker.slots, "a slot leaked"
                 assert worker.health is not Health.DOWN or worker.bound == 0
                 assert not (worker.leaving and worker.bound == 0), "it should have gone"
         for pool in fleet.pools.values():

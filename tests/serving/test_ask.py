@@ -55,6 +55,8 @@ def test_it_is_what_a_parser_finds(body, ascii):
     most = body.get("max_tokens")
     assert ask.most_tokens == (most if isinstance(most, int) and most > 0 else None)
     prompt = body.get("prompt")
+    if isinstance(prompt, list) and prompt and all(isinstance(part, str) for part in prompt):
+        assert ask.prompts == len(prompt)
     if isinstance(prompt, str):
         assert (ask.units, ask.exact) == (bytes_of([prompt]), False)
     elif isinstance(prompt, list) and prompt and all(type(token) is int for token in prompt):

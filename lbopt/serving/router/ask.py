@@ -192,6 +192,8 @@ def slow_body(why: str = "") -> Refusal:
 
 #: Bytes of a list whose texts are counted one by one; of a larger one its bytes in JSON stand for those of its texts.
 _SHORT = 2**16
+#: Sequences of one request that are counted; with more of them an engine refuses it.
+MOST_SEQUENCES = 4096
 #: What a list of tokens is made of.
 _OF_TOKENS = b"0123456789-, \t\r\n"
 
@@ -214,6 +216,8 @@ class Ask:
         Whether the client itself has set `stream_options`.
     most_tokens
         Of the answer; None where the body does not say.
+    choices, prompts
+        Answers to each prompt that are made at once (`n`, `best_of`, the width of a beam), and prompts.
     data
         All fields of the body, as bytes of JSON, where they are needed.
     prefix
@@ -228,6 +232,8 @@ class Ask:
     exact: bool
     wants_usage: bool
     most_tokens: int | None
+    choices: int = 1
+    prompts: int = 1
     data: dict[str, Raw] = field(default_factory=dict)
     prefix: Prefix | None = None
     experts: Any = None
@@ -243,6 +249,8 @@ class _Body(msgspec.Struct, gc=False):
     stream_options: Raw | UnsetType = UNSET
     max_tokens: Raw | UnsetType = UNSET
     max_completion_tokens: Raw | UnsetType = UNSET
+    n: Raw | UnsetType = UNSET
+    best_of: Raw | UnsetType = UNSET
     # What tells an engine of vLLM or SGLang where to pull blocks from, or which rank of it answers.
     kv_transfer_params: Raw | UnsetType = UNSET
     ec_transfer_params: Raw | UnsetType = UNSET
@@ -308,7 +316,8 @@ def read_ask(body: bytes, *, chat: bool, whole: bool = False) -> Ask:
     for name in _OF_ROUTER:
         if getattr(read, name) is not UNSET:
             raise InputError(f"{name} is set by the router; leave it out")
-    units, exact = _chat_units(_json(read.messages)) if chat else _prompt_units(_json(read.prompt))
+    units, exact, prompts = _chat_units(_json(read.messages)) if chat else _prompt_units(_json(read.prompt))
+    choices = max(_count(_json(read.n)) or 1, _count(_json(read.best_of)) or 1)
     return Ask(
         model=_model(_json(read.model)),
         streams=_streams(_json(read.stream)),
@@ -316,6 +325,8 @@ def read_ask(body: bytes, *, chat: bool, whole: bool = False) -> Ask:
         exact=exact,
         wants_usage=read.stream_options is not UNSET,
         most_tokens=_count(_json(read.max_completion_tokens)) or _count(_json(read.max_tokens)),
+        choices=min(choices, MOST_SEQUENCES // prompts),
+        prompts=prompts,
         data=read_fields(body) if whole else {},
     )
 
@@ -357,19 +368,24 @@ def _bytes_of(text: bytes) -> int:
     return len(msgspec.json.decode(text, type=str).encode()) if b"\\" in text else len(text) - 2
 
 
-def _prompt_units(prompt: bytes) -> tuple[int, bool]:
-    """Return the length of a prompt, in bytes or in tokens; an engine says what is wrong with one that is none."""
+def _prompt_units(prompt: bytes) -> tuple[int, bool, int]:
+    """Return the length of all prompts, in bytes or in tokens, and how many prompts there are.
+
+    An engine says what is wrong with one that is none.
+    """
     if prompt[:1] != b"[":
-        return _bytes_of(prompt), False
+        return _bytes_of(prompt), False, 1
     rest = prompt.translate(None, _OF_TOKENS)
     if not rest.strip(b"[]"):  # tokens, or lists of them
-        return prompt.count(b",") + 1 if prompt.strip(b"[] \t\r\n") else 0, True
+        tokens = prompt.count(b",") + 1 if prompt.strip(b"[] \t\r\n") else 0
+        return tokens, True, min(max(1, rest.count(b"[") - 1), MOST_SEQUENCES)
     if len(prompt) > _SHORT:
-        return len(prompt), False
-    return sum(_bytes_of(bytes(text)) for text in _read_list(prompt)), False
+        return len(prompt), False, min(prompt.count(b'",') + 1, MOST_SEQUENCES)
+    texts = _read_list(prompt)
+    return sum(_bytes_of(bytes(text)) for text in texts), False, min(len(texts), MOST_SEQUENCES)
 
 
-def _chat_units(messages: bytes) -> tuple[int, bool]:
+def _chat_units(messages: bytes) -> tuple[int, bool, int]:
     """Return the bytes of text of all messages; pictures and sounds are not counted."""
     total = 0
     try:
@@ -380,7 +396,7 @@ def _chat_units(messages: bytes) -> tuple[int, bool]:
                 total += sum(_bytes_of(_json(part.text)) for part in _read_parts(content))
     except msgspec.DecodeError:  # an engine says what is wrong with them
         pass
-    return total, False
+    return total, False, 1
 
 
 def with_field(body: bytes, name: str, value: Any) -> bytes:

@@ -128,7 +128,7 @@ async def _tokenize(router: Router, job: Job) -> None:
     if router.options.tokenize and job.tracker.estimated:
         count = await router.poller.tokenize(job)
         if count is not None:
-            router.fleet.corrected(job.tracker, count)
+            router.fleet.corrected(job.tracker, count * job.ask.choices)
 
 
 async def _stopped(router: Router, job: Job, request: web.Request) -> web.StreamResponse:

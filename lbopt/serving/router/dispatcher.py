@@ -34,6 +34,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -233,36 +234,29 @@ class Dispatcher:
             self._alarm = asyncio.get_running_loop().call_later(seconds, self.wake)
 
     def _serve(self, pool: Pool, groups: list[BarrierGroup]) -> None:
-        if len(groups) > 1:
-            groups.sort(key=lambda group: (-group.free_slots, group.place))
         if self.rules[groups[0].name].is_immediate:
             self._bind(pool, groups)
             return
-        for group in groups:
-            if not len(pool):
-                return
-            if group.name in self._thinking or not group.free_slots:
-                continue
+        able = [group for group in groups if group.free_slots and group.name not in self._thinking]
+        for group, share in _shares(_for_rule(pool), able):
             rule = self.rules[group.name]
             if not isinstance(rule.policy, CompiledPolicy):
-                self._thinking[group.name] = asyncio.get_running_loop().create_task(self._think(group, rule))
+                self._thinking[group.name] = asyncio.get_running_loop().create_task(self._think(group, rule, share))
                 continue
-            self._place_overdue(group, rule)
-            if group.free_slots and (waiting := _for_rule(pool)):
+            overdue = self._overdue(group, share)
+            if overdue:
+                self._decide(group, rule, overdue)
+                self._place_by_load([tracker for tracker in overdue if tracker.stage is Stage.WAITING], [group])
+            waiting = [tracker for tracker in share if tracker.stage is Stage.WAITING] if overdue else share
+            if group.free_slots and waiting:
                 self._decide(group, rule, waiting)
 
-    def _place_overdue(self, group: BarrierGroup, rule: LiveRule) -> None:
-        overdue = self._overdue(group)
-        if overdue:
-            self._decide(group, rule, overdue)
-            self._place_by_load([tracker for tracker in overdue if tracker.stage is Stage.WAITING], [group])
-
-    def _overdue(self, group: BarrierGroup) -> list[RequestTracker]:
+    def _overdue(self, group: BarrierGroup, share: list[RequestTracker]) -> list[RequestTracker]:
         """Return the requests that go first because of their age, as many as there are free slots."""
-        if not self._options.age_bound:
+        bound, now = self._options.age_bound, self._clock()
+        if not bound:
             return []
-        found = group.pool.overdue(self._clock(), self._options.age_bound)
-        return [tracker for tracker in found if not _was_refused(tracker)][: group.free_slots]
+        return list(takewhile(lambda tracker: now - tracker.pooled_at >= bound, share[: group.free_slots]))
 
     def _place_by_load(self, trackers: list[RequestTracker], groups: list[BarrierGroup]) -> None:
         """Place requests without a rule: on the lightest worker that has room, of those that have not refused it."""
@@ -294,7 +288,7 @@ class Dispatcher:
         begin = time.perf_counter()
         if self.faults and sight.waiting:
             self.faults.pop(sight.waiting[0].pool.model, None)
-        self._send(chosen(sight, decision))
+        self._send(_with_room(chosen(sight, decision)))
         stages.send = time.perf_counter() - begin
         if self._look is not None:
             self._look(sight, decision, rule.name, stages)
@@ -340,11 +334,12 @@ class Dispatcher:
 
     # -- rules that take their time
 
-    async def _think(self, group: BarrierGroup, rule: LiveRule) -> None:
+    async def _think(self, group: BarrierGroup, rule: LiveRule, share: list[RequestTracker]) -> None:
         """Make one decision of a rule in Python."""
         placed = 0
         try:
-            waiting = self._overdue(group) or _for_rule(group.pool)
+            share = [tracker for tracker in share if tracker.stage is Stage.WAITING]
+            waiting = self._overdue(group, share) or share
             begin = time.perf_counter()
             sight = rule.see(group, waiting, self._clock())
             seen = time.perf_counter()
@@ -389,6 +384,45 @@ class Dispatcher:
             task.cancel()
 
 
+def _shares(
+    waiting: list[RequestTracker], groups: list[BarrierGroup]
+) -> list[tuple[BarrierGroup, list[RequestTracker]]]:
+    """Split who waits over groups: each to the one with fewest tokens a worker, first among those with a slot left."""
+    if len(groups) < 2:
+        return [(group, waiting) for group in groups if waiting]
+    shares: dict[BarrierGroup, list[RequestTracker]] = {group: [] for group in groups}
+    left = {group: group.free_slots for group in groups}
+    size = {group: len(group.at_barrier) for group in groups}
+    load = {group: sum(worker.virtual_load for worker in group.at_barrier) / size[group] for group in groups}
+    for tracker in waiting:
+        group = min(groups, key=lambda group: (left[group] <= 0, load[group], group.place))
+        shares[group].append(tracker)
+        left[group] -= tracker.sequences
+        load[group] += tracker.prompt / size[group]
+    return [(group, share) for group, share in shares.items() if share]
+
+
+def _with_room(dispatches: list[Dispatch]) -> list[Dispatch]:
+    """Return the dispatches for which there is room when each sequence takes a slot.
+
+    A request that finds fewer than it needs goes to the lightest worker of the group that has them; where none has, it
+    gets the next slots of its own.
+    """
+    if all(tracker.sequences == 1 for tracker, _ in dispatches):
+        return dispatches
+    workers = dispatches[0].worker.group.workers
+    left = {worker: worker.free_slots for worker in workers}
+    kept = []
+    for tracker, worker in dispatches:
+        if left[worker] < tracker.sequences:
+            able = [other for other in workers if left[other] >= tracker.sequences]
+            worker = min(able, key=lambda other: other.virtual_load, default=worker)
+        if left[worker] > 0:
+            left[worker] -= tracker.sequences
+            kept.append(Dispatch(tracker, worker))
+    return kept
+
+
 def _for_rule(pool: Pool) -> list[RequestTracker]:
     """Return who waits for the rule to decide: not those that a worker refused, which go by load."""
     return [tracker for tracker in pool if not _was_refused(tracker)]
@@ -405,7 +439,7 @@ def _still_fitting(sight: Sight, decision: NDArray[np.int64]) -> NDArray[np.int6
     kept = np.full(len(sight.waiting), -1, dtype=np.int64)
     for position, worker in enumerate(decision.tolist()):
         if worker >= 0 and left[worker] > 0 and sight.waiting[position].stage is Stage.WAITING:
-            left[worker] -= 1
+            left[worker] -= 1  # one of several sequences gets its room by `_with_room`
             kept[position] = worker
     return kept
 

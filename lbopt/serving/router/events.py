@@ -7,6 +7,9 @@ a few bytes: a quote inside a JSON text is escaped, so ``"usage":`` in an event 
 are parsed. vLLM's events say ``"stop_reason":null`` and ``"usage":null``, which tell nothing. An event that differs
 from the last one in nothing but its text is not even searched: it has no quote between bytes that were seen before.
 
+A request may make several sequences at once, whose events are told apart by `index`: the usage of an event is
+that of its own sequence, as vLLM has it, and the last event has the sum.
+
 Bytes are looked at twice at most, however a stream is cut: once for an end of an event, once when the event is whole.
 
 Source of the format: WHATWG HTML, section 9.2.6.
@@ -15,6 +18,7 @@ Source of the format: WHATWG HTML, section 9.2.6.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 from lbopt.serving.router.ask import parsed
@@ -36,6 +40,8 @@ class EventCounter:
     ----------
     text
         Where the text of the first choice is collected, for an engine that may pre-empt the request; None = nowhere.
+    sequences
+        So many are made at once.
     without_usage
         Whether events that carry usage and nothing else are held back: the client has not asked for them.
 
@@ -63,6 +69,7 @@ class EventCounter:
         "_after",
         "_before",
         "_held",
+        "_made",
         "_num_kept",
         "_only_usage",
         "_size",
@@ -80,7 +87,7 @@ class EventCounter:
         "tokens",
     )
 
-    def __init__(self, text: list[str] | None = None, *, without_usage: bool = False) -> None:
+    def __init__(self, text: list[str] | None = None, *, sequences: int = 1, without_usage: bool = False) -> None:
         self.tokens = 0
         self.prompt_tokens: int | None = None
         self.done = False
@@ -92,6 +99,7 @@ class EventCounter:
         self.is_endless = False
         self._num_kept = 0
         self._text = text
+        self._made: Counter[int] | None = Counter() if sequences > 1 else None  # by index, where there are several
         self._without_usage = without_usage
         self._only_usage = False
         self._held: list[bytes] = []  # of an event that has not ended
@@ -184,7 +192,7 @@ class EventCounter:
         """Note what stands around the text of an event that told of one token and of nothing else."""
         self._before = self._after = b""
         is_plain = self.tokens == before + 1 and not _tells_more(chunk) and chunk.find(b"\n") == len(chunk) - 2
-        if self._text is None and is_plain:
+        if self._text is None and self._made is None and is_plain:
             for name in (b'"text":"', b'"content":"', b'"text": "', b'"content": "'):
                 begin = chunk.find(name) + len(name)
                 end = chunk.find(b'"', begin)
@@ -202,7 +210,7 @@ class EventCounter:
         if data == b"[DONE]":
             self.done = True
             self._before = b""
-        elif self._text is not None or _tells_more(data):
+        elif self._text is not None or self._made is not None or _tells_more(data):
             self._parse(data)
         else:
             self.tokens += 1
@@ -220,14 +228,14 @@ class EventCounter:
             return
         if event.get("error") is not None:
             self.error = self.error or code_of(event["error"]) or 500
-        made = False
+        made, index = False, None  # of the one choice that an event of several sequences has
         choices = event.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict):
                 if "recomputed" in (choice.get("stop_reason"), choice.get("finish_reason")):
                     self.recomputed = True
                     return  # what it carries has reached no client, and will be generated again
-                made = made or _has_content(choice)
+                made, index = made or _has_content(choice), choice.get("index")
                 self.finished = self.finished or choice.get("finish_reason") is not None
                 if choice.get("finish_reason") in ("abort", "error"):  # no client asked for that
                     self.error = self.error or 500
@@ -237,12 +245,14 @@ class EventCounter:
                     self.is_endless = self._num_kept > LONGEST_TEXT
         self._only_usage = not choices and isinstance(event.get("usage"), dict)
         usage = usage_of(event)
-        if usage.prompt is not None:
+        if usage.prompt is not None and (self._made is None or not choices):  # else of one prompt of several
             self.prompt_tokens = usage.prompt
-        if usage.made is not None and usage.made >= self.tokens:
-            self.tokens = usage.made
-        else:
-            self.tokens += made
+        if self._made is None or not choices:
+            self.tokens = self.tokens + made if usage.made is None or usage.made < self.tokens else usage.made
+        elif isinstance(index, int):
+            before, told = self._made[index], usage.made or 0
+            self._made[index] = told if told >= before and told else before + made
+            self.tokens += self._made[index] - before
 
 
 def _tells_more(data: bytes) -> bool:

@@ -198,7 +198,7 @@ def worker_of(table: Any, index: int, what: str, *, is_advised: bool = False) ->
     url = checked_url(table.get("url"), f"{what}: worker {index}")
     rank = table.get("rank")
     if rank is not None:
-        rank = _whole(rank, 0, _MOST_RANKS, f"{what}: rank of worker {index}")
+        rank = whole(rank, 0, _MOST_RANKS, f"{what}: rank of worker {index}")
     default = urlsplit(url).netloc.replace("[", "ip6-").replace("]", "") + ("" if rank is None else f"/{rank}")
     return WorkerAddress(_named(table.get("name", default), f"{what}: name of worker {index}"), url, rank)
 
@@ -217,7 +217,7 @@ def _group(table: dict[str, Any], index: int, source: str) -> GroupPlan:
         raise InputError(f"{what}: advised is {shown(advised)}; expected true or false")
     given = [*_list(table, "worker", what), *_list(table, "workers", what)]
     if "endpoint" in table:
-        ranks = _whole(table.get("ranks"), 1, _MOST_RANKS, f"{what}: ranks")
+        ranks = whole(table.get("ranks"), 1, _MOST_RANKS, f"{what}: ranks")
         given += [{"url": table["endpoint"], "rank": rank} for rank in range(ranks)]
     elif "ranks" in table:
         raise InputError(f"{what} has ranks and no endpoint; expected the address that the ranks share")
@@ -229,10 +229,10 @@ def _group(table: dict[str, Any], index: int, source: str) -> GroupPlan:
     return GroupPlan(
         name=name,
         model=model,
-        slots=_whole(table.get("slots"), 1, _MOST_SLOTS, f"{what}: slots"),
+        slots=whole(table.get("slots"), 1, _MOST_SLOTS, f"{what}: slots"),
         workers=workers,
         aliases=_texts(table.get("aliases", []), "aliases", what),
-        kv_capacity=None if capacity is None else _whole(capacity, 1, 2**62, f"{what}: kv_capacity"),
+        kv_capacity=None if capacity is None else whole(capacity, 1, 2**62, f"{what}: kv_capacity"),
         advised=advised,
     )
 
@@ -251,7 +251,7 @@ def _prefiller(table: dict[str, Any], index: int, source: str) -> PrefillerPlan:
         url=url,
         connector=_named(table.get("connector", "mooncake"), f"{what}: connector"),
         threshold=float(threshold),
-        most=None if most is None else _whole(most, 1, _MOST_SLOTS, f"{what}: most"),
+        most=None if most is None else whole(most, 1, _MOST_SLOTS, f"{what}: most"),
     )
 
 
@@ -280,7 +280,7 @@ def _texts(value: Any, key: str, what: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _whole(value: Any, least: int, most: int, what: str) -> int:
+def whole(value: Any, least: int, most: int, what: str) -> int:
     """Return a whole number between two ends."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InputError(f"{what} is {shown(value)}; expected a whole number, {least} to {most}")

@@ -440,7 +440,8 @@ class Flow:
         self._goes_on = False
         self._wakes = router.dispatcher.step_ends is not None
         strips = router.options.ask_usage and not job.ask.wants_usage
-        self.counter = EventCounter(job.text if router.keeps_text else None, without_usage=strips)
+        text = job.text if router.keeps_text else None
+        self.counter = EventCounter(text, sequences=job.tracker.sequences, without_usage=strips)
 
     @property
     def goes_elsewhere(self) -> bool:

@@ -161,8 +161,8 @@ class RouterMetrics(Collector):
 
         return [
             of("lbopt_worker_tokens", "Tokens that the worker holds", lambda w, _: w.load),
-            of("lbopt_worker_running", "Requests in its slots", lambda w, _: len(w.running)),
-            of("lbopt_worker_queued", "Requests bound to it without a slot", lambda w, _: len(w.queue)),
+            of("lbopt_worker_running", "Sequences in its slots", lambda w, _: w.seated),
+            of("lbopt_worker_queued", "Sequences bound to it without a slot", lambda w, _: w.bound - w.seated),
             of(
                 "lbopt_worker_up",
                 "1 = takes requests, 0.75 = rests, 0.5 = drains, 0 = down",
@@ -175,7 +175,7 @@ class RouterMetrics(Collector):
             ),
             of(
                 "lbopt_mirror_drift_requests",
-                "Requests by the engine's metrics minus those of the mirror",
+                "Sequences by the engine's metrics minus those of the mirror",
                 lambda _, endpoint: endpoint.drift_requests if endpoint.read_at >= 0 else None,
             ),
         ]

@@ -34,11 +34,11 @@ from aiohttp import web
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
-from lbopt.serving.router.ask import Ask, Refusal, as_json, over_budget, read_ask, refuse, slow_body
+from lbopt.serving.router.ask import MOST_SEQUENCES, Ask, Refusal, as_json, over_budget, read_ask, refuse, slow_body
 from lbopt.serving.router.carry import carry
 from lbopt.serving.router.clients import ClientConnection, OverBudgetError, Share
 from lbopt.serving.router.endpoint import Endpoint
-from lbopt.serving.router.fleet_file import WorkerAddress, refuse_outside, refuse_same, worker_of
+from lbopt.serving.router.fleet_file import WorkerAddress, refuse_outside, refuse_same, whole, worker_of
 from lbopt.serving.router.forward import headers_for_engine
 from lbopt.serving.router.job import ADVICE, RETRY_AFTER, SAID, Job, Stop
 from lbopt.serving.router.service import Router
@@ -294,8 +294,8 @@ def describe(worker: WorkerMirror) -> dict[str, Any]:
         "rank": endpoint.address.rank,
         "health": worker.health.value,
         "slots": worker.slots,
-        "running": len(worker.running),
-        "queued": len(worker.queue),
+        "running": worker.seated,
+        "queued": worker.bound - worker.seated,
         "tokens": worker.load,
         "drift_requests": endpoint.drift_requests,
         "drift_tokens": endpoint.drift_tokens,
@@ -388,18 +388,19 @@ _MOST_BYTES = 4 * MOST_TOKENS
 def _asked(data: dict[str, Any]) -> Ask:
     """Return the request that a gateway describes: its model and the length of its prompt, in tokens or in bytes."""
     model, tokens, size = data.get("model"), data.get("prompt_tokens"), data.get("prompt_bytes")
+    choices, prompts = (whole(data.get(name, 1), 1, MOST_SEQUENCES, name) for name in ("n", "prompts"))
     if model is not None and not isinstance(model, str):
         raise InputError(f"model is {shown(model)}; expected a text")
     if tokens is None and size is not None:
         if type(size) is not int or not 0 <= size < _MOST_BYTES:
             raise InputError(f"prompt_bytes is {shown(size)}; expected the bytes of the prompt's text")
-        return Ask(model, True, size, False, False, None, {})
+        return Ask(model, True, size, False, False, None, choices, prompts)
     count = count_of(tokens)
     if not count:
         raise InputError(
             f"prompt_tokens is {shown(tokens)}; expected a whole number, 1 to {MOST_TOKENS:,}, or prompt_bytes"
         )
-    return Ask(model, True, count, True, False, None, {})
+    return Ask(model, True, count, True, False, None, choices, prompts)
 
 
 async def route(request: web.Request) -> web.Response:

@@ -152,7 +152,8 @@ class PrefillHop:
             router.counted(job, known)
         if handoff:
             job.extra["kv_transfer_params"] = handoff
-        router.fleet.prefilled(job.tracker, router.now(), prompt=known, blocks=connector.blocks(handoff))
+        held = None if known is None else known * job.ask.choices
+        router.fleet.prefilled(job.tracker, router.now(), prompt=held, blocks=connector.blocks(handoff))
         return None, None
 
 

@@ -323,7 +323,7 @@ class Router:
                 raise Refusal("queue_full", 429, message, "overloaded", code="queue_full", retry_after=seconds)
         exact = ask.exact and not chat
         tokens = max(1, ask.units) if exact else self.estimates[model].tokens(ask.units)
-        tracker = self.fleet.arrived(model, tokens, self.now())
+        tracker = self.fleet.arrived(model, tokens * ask.choices, self.now(), ask.choices * ask.prompts)
         tracker.estimated = not exact
         tracker.signature = None if ask.experts is None else ask.experts.signature
         job = Job(tracker, ask, body, path, headers, chat=chat)
@@ -350,14 +350,14 @@ class Router:
         return self.finds_more(workers, job.tried)
 
     def counted(self, job: Job, prompt: int, *, learns: bool = True) -> None:
-        """Take in the prompt tokens that an engine counted; the estimate of others learns from what came from there."""
-        tracker = job.tracker
+        """Take in the tokens of its prompts that an engine counted; the estimate of others learns from it."""
+        tracker, held = job.tracker, prompt * job.ask.choices
         if tracker.estimated and tracker.recomputations == 0:
-            self.metrics.note_estimate(tracker.prompt, prompt)
+            self.metrics.note_estimate(tracker.prompt, held)
             if learns and not job.ask.exact:
                 self.estimates[tracker.pool.model].learn(job.ask.units, prompt)
             if not tracker.has_ended:
-                self.fleet.corrected(tracker, prompt)
+                self.fleet.corrected(tracker, held)
             tracker.estimated = False
 
     def finished(self, job: Job, attempt: int) -> None:

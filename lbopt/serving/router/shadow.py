@@ -94,7 +94,7 @@ class Shadow:
     def arrived(self, real: RequestTracker) -> None:
         """Let the twin of a request arrive."""
         self.advance()
-        twin = self.fleet.arrived(real.pool.model, real.prompt, real.arrived_at)
+        twin = self.fleet.arrived(real.pool.model, real.prompt, real.arrived_at, real.sequences)
         twin.signature = real.signature
         self._twins[real.number] = twin
         self.fleet.prefilled(twin, real.arrived_at)
@@ -144,8 +144,8 @@ class Shadow:
     def _bounded(self, twin: RequestTracker, made: int) -> int:
         output = self._outputs.get(twin.number)
         if output is None:
-            return made if made < _REST else 0
-        return max(0, min(made, output - twin.produced))
+            return made * twin.sequences if made < _REST else 0
+        return max(0, min(made * twin.sequences, output - twin.produced))
 
     def _finish_if_done(self, twin: RequestTracker) -> None:
         output = self._outputs.get(twin.number)

@@ -67,6 +67,8 @@ class RequestTracker:
         Time of arrival, s.
     draws
         Two uniform numbers for rules that draw.
+    sequences
+        Answers that it makes at once, each in a slot of its own; `prompt` and `generated` are tokens of all of them.
     """
 
     number: int
@@ -74,6 +76,7 @@ class RequestTracker:
     prompt: int
     arrived_at: float
     draws: tuple[float, float] = (0.0, 0.0)
+    sequences: int = 1
     estimated: bool = False
     generated: int = 0  # a_i, tokens since the last start
     produced: int = 0  # tokens in all, over recomputations
@@ -129,7 +132,8 @@ class WorkerMirror:
     name
         What lists and metrics call it.
     slots
-        B, requests that it runs at once.
+        B, sequences that it runs at once. A request of several gets the next slots that are free, as in an engine: it
+        is seated with the first of them, and `seated` may be more than B for a while.
     group
         The workers with which it meets at the barrier.
     """
@@ -143,7 +147,8 @@ class WorkerMirror:
     running: OrderedDict[int, RequestTracker] = field(default_factory=OrderedDict)
     queue: OrderedDict[int, RequestTracker] = field(default_factory=OrderedDict)
     queued_tokens: int = 0
-    bound: int = 0  # requests, running and queued
+    bound: int = 0  # sequences, running and queued
+    seated: int = 0  # of them running
     prompts_bound: int = 0  # their prompt tokens
     blocks_bound: int = 0  # their prompts in blocks of 16 tokens
     payload: Any = None  # how it is reached; nothing here reads it
@@ -166,7 +171,7 @@ class WorkerMirror:
     @property
     def free_slots(self) -> int:
         """Slots that a pooled round may fill."""
-        free = self.slots - len(self.running) - len(self.queue)
+        free = self.slots - self.bound
         return free if free > 0 and self.health is Health.UP else 0
 
     @property
@@ -178,7 +183,7 @@ class WorkerMirror:
         """Take a request: into a slot, or behind the others that have none."""
         tracker.worker = self
         self._note(tracker, 1)
-        if len(self.running) < self.slots:
+        if self.seated < self.slots:
             self._seat(tracker)
         else:
             tracker.stage = Stage.QUEUED
@@ -195,6 +200,7 @@ class WorkerMirror:
         """Let a request go, and seat who waits for its slot."""
         if tracker.stage is Stage.RUNNING:
             del self.running[tracker.number]
+            self.seated -= tracker.sequences
             self.load -= tracker.prompt + tracker.generated
         else:
             del self.queue[tracker.number]
@@ -205,7 +211,7 @@ class WorkerMirror:
 
     def fill(self) -> None:
         """Seat who queues while a slot is free."""
-        while self.queue and len(self.running) < self.slots:
+        while self.queue and self.seated < self.slots:
             _, head = self.queue.popitem(last=False)
             self.queued_tokens -= head.prompt
             self._seat(head)
@@ -224,16 +230,18 @@ class WorkerMirror:
         tracker.stage = Stage.RUNNING
         tracker.started_step = self.group.step
         self.running[tracker.number] = tracker
+        self.seated += tracker.sequences
         self.load += tracker.prompt + tracker.generated
 
     def _note(self, tracker: RequestTracker, sign: int) -> None:
         """Enter a request into the books that some rules go by, or strike it."""
-        self.bound += sign
+        many = tracker.sequences
+        self.bound += sign * many
         self.prompts_bound += sign * tracker.prompt
-        self.blocks_bound += sign * (-(-tracker.prompt // BLOCK))
+        self.blocks_bound += sign * many * (-(-tracker.prompt // (BLOCK * many)))
 
     def __repr__(self) -> str:
-        return f"<worker {self.name}: {self.health}, {len(self.running)}/{self.slots} slots, {self.load} tokens>"
+        return f"<worker {self.name}: {self.health}, {self.seated}/{self.slots} slots, {self.load} tokens>"
 
 
 #: Share of the cache above which no new prompt is sent, where the fleet file does not say otherwise.

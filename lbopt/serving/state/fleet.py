@@ -126,13 +126,13 @@ class FleetState:
 
     # -- a request, from arrival to its end
 
-    def arrived(self, model: str, prompt: int, at: float) -> RequestTracker:
-        """Make a request known. `prefilled` puts it into the pool."""
+    def arrived(self, model: str, prompt: int, at: float, sequences: int = 1) -> RequestTracker:
+        """Make a request known, of so many prompt tokens in all its sequences. `prefilled` puts it into the pool."""
         draws = (0.0, 0.0)
         if self._random is not None:
             first, second = self._random.random(2).tolist()
             draws = (first, second)
-        tracker = RequestTracker(self.arrivals, self.pools[model], prompt, at, draws)
+        tracker = RequestTracker(self.arrivals, self.pools[model], prompt, at, draws, sequences)
         self.arrivals += 1
         self.live[tracker.number] = tracker
         return tracker
@@ -222,7 +222,7 @@ class FleetState:
         tracker.generated = generated
         tracker.produced += count
         worker.load += count
-        group, step = worker.group, tracker.started_step + generated
+        group, step = worker.group, tracker.started_step - (-generated // tracker.sequences)
         if step > group.step:
             group.step = step
         return True

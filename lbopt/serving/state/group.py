@@ -229,8 +229,8 @@ class BarrierGroup:
             "clock": at,
             "loads": [worker.load for worker in workers],
             "free_slots": [worker.free_slots for worker in workers],
-            "running": [len(worker.running) for worker in workers],
-            "queued": [len(worker.queue) for worker in workers],
+            "running": [worker.seated for worker in workers],
+            "queued": [worker.bound - worker.seated for worker in workers],
             "queued_tokens": [worker.queued_tokens for worker in workers],
             "sizes": [tracker.prompt for tracker in trackers],
             "waited": [step - tracker.revealed[place] for tracker in trackers],
@@ -266,7 +266,7 @@ def _memory(workers: Sequence[WorkerMirror], kv_capacity: int) -> Memory:
     down, and so many are counted.
     """
     blocks = kv_capacity // BLOCK
-    most = [(w.load + w.queued_tokens + (BLOCK - 1) * (len(w.running) + len(w.queue))) // BLOCK for w in workers]
+    most = [(w.load + w.queued_tokens + (BLOCK - 1) * w.bound) // BLOCK for w in workers]
     return Memory(
         block=BLOCK,
         capacity=np.full(len(workers), blocks, dtype=np.int64),
