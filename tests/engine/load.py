@@ -37,8 +37,8 @@ def one_run(fleet: Fleet, rule: str, trace: Path, rate: float) -> tuple[LoadResu
     record = fleet.processes.folder / f"{fleet.name}-record-{rule}"
     shutil.rmtree(record, ignore_errors=True)
     fleet.start_router(rule, "--record", str(record))
-    columns = {"prompt_column": "prompt", "output_column": "output", "arrival_column": "arrival"}
-    result = asyncio.run(run_load(LoadConfig(urls=(fleet.url,), trace=str(trace), rate=rate, **columns)))
+    named = ("prompt=prompt", "output=output", "arrival=arrival")
+    result = asyncio.run(run_load(LoadConfig(urls=(fleet.url,), trace=str(trace), rate=rate, named=named)))
     barrier = metric(fleet.url, "lbopt_barrier_seconds_total")
     idle = metric(fleet.url, "lbopt_barrier_idle_seconds_total") / barrier if barrier else 0.0
     fleet.stop_router()

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tests.engine.http_raw import send
 
@@ -136,7 +138,7 @@ def processes(folder: Path) -> Iterator[Processes]:
 
 
 def wait_until_up(several: list[Process], path: str, seconds: float) -> float:
-    """Wait until all answer 200 at a path; return the seconds it took.
+    """Wait until all answer 200 at a path, or accept connections where the path is empty; return the seconds it took.
 
     Raises
     ------
@@ -149,7 +151,7 @@ def wait_until_up(several: list[Process], path: str, seconds: float) -> float:
         for process in list(waiting):
             if process.popen.poll() is not None:
                 raise NotStartedError(f"{process.name} ended at its start: {last_line(process.log)} ({process.log})")
-            if send(process.url, path, seconds=2).status == 200:
+            if listens(process.url) if not path else send(process.url, path, seconds=2).status == 200:
                 waiting.remove(process)
         if waiting and time.monotonic() - began > seconds:
             names = ", ".join(one.name for one in waiting)
@@ -158,6 +160,14 @@ def wait_until_up(several: list[Process], path: str, seconds: float) -> float:
             )
         time.sleep(0.2)
     return time.monotonic() - began
+
+
+def listens(url: str) -> bool:
+    """Return whether somebody accepts connections at an address."""
+    parts = urlsplit(url)
+    with suppress(OSError), socket.create_connection((parts.hostname, parts.port or 80), 2):
+        return True
+    return False
 
 
 def last_line(log: Path) -> str:
