@@ -167,7 +167,7 @@ def test_a_stream_that_breaks_off_gives_the_place_back():
         assert not is_empty(router)
         call.cancel()
         await becomes(lambda: is_empty(router))
-        assert router.fleet.endings == {"failed": 1}
+        assert router.fleet.endings == {"cancelled": 1}
 
     with_picker(check)
 

@@ -20,7 +20,7 @@ from aiohttp import web
 
 from lbopt.serving.router.ask import read_fields, refuse
 from lbopt.serving.router.endpoint import delay
-from lbopt.serving.router.forward import Attempt, ClientGone, Result, end_with_error
+from lbopt.serving.router.forward import Attempt, ClientGone, Result, end_with_error, is_of_request
 from lbopt.serving.router.job import RETRY_AFTER, SAID, Job, Stop
 from lbopt.serving.state import Stage
 
@@ -78,7 +78,7 @@ async def _try(router: Router, job: Job, request: web.Request) -> web.StreamResp
             if router.prefill is not None and tracker.pool.model in router.prefill.models:
                 refused = await router.prefill.run(job)
                 if refused is not None:
-                    router.failed(job)
+                    router.failed(job, rejected=is_of_request(refused.status))
                     return refused
             else:
                 await _tokenize(router, job)

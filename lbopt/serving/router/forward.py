@@ -104,6 +104,11 @@ def body_for_engine(job: Job, *, ask_usage: bool) -> bytes:
     return body
 
 
+def is_of_request(status: int) -> bool:
+    """Return whether a status finds fault with the request: another try would get the same."""
+    return 400 <= status < 500 and status not in _LATER
+
+
 def _told(body: bytes) -> dict[str, Any]:
     """Return what an answer that is not a stream tells of tokens and errors."""
     if not any(b'"usage"' in part for part in (body[-4096:], body[:4096])) and b'"error"' not in body:
@@ -222,7 +227,7 @@ class Attempt:
         elif head.status == 200 and self._is_refused(why, head, code_of(error)):
             return Result.AGAIN
         else:
-            router.failed(job)
+            router.failed(job, rejected=is_of_request(code_of(error) or head.status))
             if head.status < 400 and (head.status >= 300 or error is None):
                 self.answer = refuse(502, self.why, "upstream_error")
                 return Result.ANSWERED
@@ -299,7 +304,7 @@ class Attempt:
         if not (flow.counter.done or flow.counter.finished or flow.counter.error):
             return await self._broken("ended its stream before the answer was whole")
         if flow.counter.error:
-            router.failed(job)
+            router.failed(job, rejected=is_of_request(flow.counter.error))
             if flow.counter.error in OF_ENGINE:
                 router.poller.suspect(self._endpoint)
         else:

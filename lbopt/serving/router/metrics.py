@@ -93,7 +93,7 @@ class RouterMetrics(Collector):
         """Note that a request has ended."""
         self.tokens += tracker.produced
         self._ends.append(tracker.ended_at)
-        if tracker.first_at:
+        if tracker.first_at and tracker.ending is not Ending.REJECTED:
             self._first.note(tracker.first_at - tracker.arrived_at)
             if tracker.ending is Ending.FINISHED and tracker.produced > 1:
                 self._per_token.note((tracker.ended_at - tracker.first_at) / (tracker.produced - 1))

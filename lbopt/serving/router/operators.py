@@ -340,16 +340,15 @@ async def add_worker(request: web.Request) -> web.Response:
 
 
 def _named(request: web.Request) -> WorkerMirror:
-    """Return the worker that an operator names."""
+    """Return the worker that an operator names: by its group where several groups have one of that name."""
     enter(request, "admin")
     router = request.app[ROUTER]
     group, name = request.query.get("group", ""), request.match_info["name"]
-    if not group and len(router.groups) == 1:
-        group = next(iter(router.groups))
-    found = router.fleet.worker(group, name) if group in router.groups else None
-    if found is None or found not in router.endpoints:
-        raise Refusal("", 404, "there is no such worker; name its group by ?group=")
-    return found
+    found = [w for w in router.endpoints if w.name == name and group in ("", w.group.name) and w in w.group.workers]
+    if len(found) != 1:
+        what = "there is no such worker" if not found else f"{len(found)} groups have a worker of this name"
+        raise Refusal("", 404, f"{what}; name its group by ?group=")
+    return found[0]
 
 
 async def reload_locality(request: web.Request) -> web.Response:
@@ -458,7 +457,9 @@ async def report(request: web.Request) -> web.Response:
         router.fleet.tokens(job.tracker, tokens, attempt)
     if ending == "finished":
         router.finished(job, attempt)
-    elif ending is not None:
+    elif ending == "cancelled":
+        router.fleet.cancelled(job.tracker, now)
+    elif ending == "failed":
         router.failed(job)
     if job.tracker.has_ended:
         router.forget(job)

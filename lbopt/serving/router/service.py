@@ -368,10 +368,10 @@ class Router:
             self.dispatcher.rules[worker.group.name].tell_ended(tracker)
             self.endpoints[worker].rest.end()
 
-    def failed(self, job: Job) -> None:
-        """Note that the request cannot be answered, or was refused by the engine."""
+    def failed(self, job: Job, *, rejected: bool = False) -> None:
+        """Note that the request cannot be answered; with `rejected` because an engine found fault with it."""
         if not job.tracker.has_ended:
-            self.fleet.failed(job.tracker, self.now())
+            self.fleet.failed(job.tracker, self.now(), rejected=rejected)
 
     def forget(self, job: Job) -> None:
         """Let go of a request that a gateway forwarded; one that has not ended has failed."""

@@ -45,6 +45,7 @@ class Ending(StrEnum):
     FINISHED = "finished"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
+    REJECTED = "rejected"  #: an engine found fault with the request
     FAILED = "failed"
 
 

@@ -282,9 +282,9 @@ class FleetState:
             return self._late()
         return self._end(tracker, Ending.EXPIRED, at)
 
-    def failed(self, tracker: RequestTracker, at: float) -> bool:
-        """Note that the request cannot be answered."""
-        return self._end(tracker, Ending.FAILED, at)
+    def failed(self, tracker: RequestTracker, at: float, *, rejected: bool = False) -> bool:
+        """Note that the request cannot be answered; with `rejected` because of what it asks."""
+        return self._end(tracker, Ending.REJECTED if rejected else Ending.FAILED, at)
 
     # -- within
 
