@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,9 @@ EQUIVALENTS = HERE / "equivalents.toml"
 
 #: Another seed draws other mutants; equivalents are listed by what they change, whatever the draw.
 SEED = 1
+
+#: So many of the test files that import a module are tried on its mutants.
+FEW = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +89,43 @@ def drawn(room: Room, seed: int = SEED) -> list[Mutant]:
 
 def mapped() -> list[str]:
     """Return the modules that the map knows by name."""
-    tables = tomllib.loads(NEAREST.read_text(encoding="utf-8"))
-    return [*tables["by_hand"], *tables["measured"]]
+    return list(tomllib.loads(NEAREST.read_text(encoding="utf-8"))["by_hand"])
 
 
-@cache
 def nearest(file: str) -> list[str]:
     """Return the test files of a module, nearest first.
 
-    Those named by hand, the twin of a kernel, those measured; those of the room for a module that is new.
+    Those named by hand, the twin of a kernel, a few that import it or have its name, and those of its room.
     """
     tables = tomllib.loads(NEAREST.read_text(encoding="utf-8"))
-    twin = lists.listed_twins().get(file, "").split("::")[0]
-    rows = [*tables["by_hand"].get(file, []), twin, *tables["measured"].get(file, [])]
-    found = list(dict.fromkeys(filter(None, rows)))
     room = room_of(file)
-    return found or (tables["by_room"].get(room.folder, []) if room else [])
+    twin = lists.listed_twins().get(file, "").split("::")[0]
+    rows = [*tables["by_hand"].get(file, []), twin, *importers(file)[:FEW], *tables["by_room"].get(room.folder, [])]
+    return [test for test in dict.fromkeys(filter(None, rows)) if not (room.interpreted and test in compiled_tests())]
+
+
+@cache
+def importers(file: str) -> list[str]:
+    """Return the test files that have the name of a module or import it, those of few other modules first."""
+    package, _, name = f"lbopt/{file.removesuffix('.py')}".replace("/", ".").rpartition(".")
+    imports = re.compile(rf"{re.escape(package)}\.{name}\b|from {re.escape(package)} import [^\n]*\b{name}\b")
+    found = {test: imports.search(text) for test, text in texts_of_tests().items()}
+    named = [test for test in found if Path(test).stem == f"test_{name}" and file.split("/")[0] in test]
+    others = [test for test, match in found.items() if match and test not in named]
+    return named + sorted(others, key=lambda test: texts_of_tests()[test].count("from lbopt"))
+
+
+@cache
+def texts_of_tests() -> dict[str, str]:
+    """Return what each test file says, by its path in the checkout."""
+    paths = sorted((ROOT / "tests").rglob("test_*.py"))
+    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+@cache
+def compiled_tests() -> set[str]:
+    """Return the test files that take too long where kernels are plain Python."""
+    return {test for test, text in texts_of_tests().items() if re.search(r"^pytestmark = .*mark\.jit", text, re.M)}
 
 
 @cache
