@@ -138,6 +138,7 @@ def test_usage_is_asked_for_and_kept_from_clients_that_did_not():
             assert engine.requests[0][2].startswith(
                 b'{"stream_options":{"include_usage":true,"continuous_usage_stats":true},"model"'
             )
+            assert b"usage" not in data
             _, data = await stream(client, base, stream_options={"include_usage": True})
             assert b'"choices": []' in data
             assert b"continuous" not in engine.requests[1][2]

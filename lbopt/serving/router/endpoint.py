@@ -14,6 +14,7 @@ prefiller count as full.
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import InitVar, dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
@@ -30,6 +31,8 @@ from lbopt.serving.state import Engine, Health, Prefiller, WorkerMirror
 
 if TYPE_CHECKING:
     from lbopt.serving.router.service import Router
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -58,6 +61,8 @@ class Endpoint:
     read_at: float = -1.0
     drift_requests: int = 0
     drift_tokens: int | None = None
+    fingerprint: bytes = b""  # `system_fingerprint` as JSON, once a stream has told it
+    num_missed: int = 0  # tokens that events did not tell
     retired: bool = False  # an operator drains or removes it: an answer to a look at its health changes nothing
 
     def __post_init__(self, options: RouterOptions) -> None:
@@ -69,6 +74,15 @@ class Endpoint:
     def called(self) -> str:
         """What log lines and errors call it."""
         return f"{'prefiller' if isinstance(self.mirror, Prefiller) else 'worker'} {self.address.name}"
+
+    def note_missed(self, missed: int, made: int) -> None:
+        """Note tokens that were not counted while a stream ran, and tell of the first."""
+        if not self.num_missed:
+            message = (
+                "%s joins tokens: %d of %d were counted only at the end of a stream, which was not asked for usage"
+            )
+            _log.warning(message, self.called, missed, made)
+        self.num_missed += missed
 
     def headers(self) -> dict[str, str]:
         """Return the headers that name its rank."""
@@ -161,6 +175,10 @@ KEPT = 4.0
 _LARGE = 2**16
 
 
+#: What names of vLLM's metrics begin with.
+_OF_VLLM = b"vllm:"
+
+
 class _Tokenized(msgspec.Struct, gc=False):
     """What is read of an answer of `/tokenize`, which may list a million tokens."""
 
@@ -176,6 +194,7 @@ class Poller:
     def __init__(self, router: Router) -> None:
         self._router = router
         self._wires = Wires(KEPT, router.options.connect_seconds)  # not those of requests, which tell of faults
+        self.of_vllm: set[str] = set()  # addresses with vLLM's metrics
         self._looks: dict[str, asyncio.Task[None]] = {}  # those out of turn, by address
 
     async def run(self) -> None:
@@ -245,6 +264,8 @@ class Poller:
             return None
         if status != 200:
             return {}
+        if _OF_VLLM in data:
+            self.of_vllm.add(url)
         return await asyncio.to_thread(read_metrics, data) if len(data) > _LARGE else read_metrics(data)
 
     async def _get(self, url: str, path: str) -> tuple[int, bytes]:

@@ -2,13 +2,16 @@
 
 Events end at an empty line, wherever the network cuts. An event goes on when it is whole, so a stream that breaks off
 never leaves half of one with a client. An event counts as one token, unless it carries usage
-(`continuous_usage_stats`, or the last event of a stream), which is exact. Most events are told apart by a search for
-a few bytes: a quote inside a JSON text is escaped, so ``"usage":`` in an event is a name and never content. The others
-are parsed. vLLM's events say ``"stop_reason":null`` and ``"usage":null``, which tell nothing. An event that differs
-from the last one in nothing but its text is not even searched: it has no quote between bytes that were seen before.
+(`continuous_usage_stats`, or the last event of a stream), which is exact: engines join tokens that come faster than
+they are sent. Usage for which the router has asked, and the client has not, is cut out.
 
-A request may make several sequences at once, whose events are told apart by `index`: the usage of an event is
-that of its own sequence, as vLLM has it, and the last event has the sum.
+Most events are told apart by a search for a few bytes: a quote inside a JSON text is escaped, so ``"usage":`` in an
+event is a name and never content. The others are parsed. vLLM's events say ``"stop_reason":null`` and
+``"usage":null``, which tell nothing. An event that differs from the last one in nothing but its text is not even
+searched: it has no quote between bytes that were seen before.
+
+A request may make several sequences at once, whose events are told apart by `index`: the usage of an event is that of
+its own sequence, as vLLM has it, and the last event has the sum.
 
 Bytes are looked at twice at most, however a stream is cut: once for an end of an event, once when the event is whole.
 
@@ -18,12 +21,19 @@ Source of the format: WHATWG HTML, section 9.2.6.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Any
 
 from lbopt.serving.router.ask import parsed
-from lbopt.serving.scrape import EVENT_END, data_of, usage_of
+from lbopt.serving.scrape import EVENT_END, count_of, data_of, usage_of
 
+#: Usage in an event. A quote within a text is escaped, and no text of a token has an object for its value.
+_USAGE = re.compile(rb',\s?"usage":\s?\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}')
+#: Usage at the end of an event that has choices, as vLLM writes it, with the two counts.
+_COUNTS = re.compile(
+    rb'(?<!\[\]),"usage":\{"prompt_tokens":(\d{1,9}),"total_tokens":\d{1,9},"completion_tokens":(\d{1,9})\}\}\Z'
+)
 #: Bytes of an empty line that may have come before its last one.
 _LONGEST_START = 3
 
@@ -43,7 +53,9 @@ class EventCounter:
     sequences
         So many are made at once.
     without_usage
-        Whether events that carry usage and nothing else are held back: the client has not asked for them.
+        Whether usage is cut out of events, and events of nothing else are held back: the client has not asked for it.
+    fingerprint
+        `system_fingerprint` of the engine, which vLLM puts into the last event of an answer where no usage follows.
 
     Attributes
     ----------
@@ -59,6 +71,8 @@ class EventCounter:
         Whether the engine says that it pre-empted the request (`stop_reason` "recomputed").
     error
         The status that an error in an event gives, 500 where it gives none; 0 = there was none.
+    missed
+        Tokens that the first usage told of beyond those that were counted by events.
     is_endless
         Whether more text than any answer has was collected.
     is_torn
@@ -74,20 +88,30 @@ class EventCounter:
         "_only_usage",
         "_size",
         "_tail",
+        "_tells",
         "_text",
         "_without_usage",
         "done",
         "error",
         "events",
+        "fingerprint",
         "finished",
         "is_endless",
         "is_torn",
+        "missed",
         "prompt_tokens",
         "recomputed",
         "tokens",
     )
 
-    def __init__(self, text: list[str] | None = None, *, sequences: int = 1, without_usage: bool = False) -> None:
+    def __init__(
+        self,
+        text: list[str] | None = None,
+        *,
+        sequences: int = 1,
+        without_usage: bool = False,
+        fingerprint: bytes = b"",
+    ) -> None:
         self.tokens = 0
         self.prompt_tokens: int | None = None
         self.done = False
@@ -101,7 +125,10 @@ class EventCounter:
         self._text = text
         self._made: Counter[int] | None = Counter() if sequences > 1 else None  # by index, where there are several
         self._without_usage = without_usage
+        self.fingerprint = fingerprint
+        self.missed = 0
         self._only_usage = False
+        self._tells = False  # events carry usage
         self._held: list[bytes] = []  # of an event that has not ended
         self._size = 0
         self._tail = b""  # the last bytes of an event that has not ended: its empty line may have begun
@@ -132,7 +159,7 @@ class EventCounter:
             before = self.tokens
             passes = self._read(chunk[:-2])  # one whole event, as engines send a token
             self._note_shape(chunk, before)
-            return chunk if passes else b""
+            return self._cut(chunk) if passes else b""
         return self._take_pieces(chunk)
 
     def _take_pieces(self, chunk: bytes) -> bytes:
@@ -151,12 +178,19 @@ class EventCounter:
         begin = 0
         for end in EVENT_END.finditer(data):
             if self._read(data[begin : end.start()]):
-                passed.append(data[begin : end.end()])
+                passed.append(self._cut(data[begin : end.end()]))
             begin = end.end()
             if self._has_ended:
                 return b"".join(passed)
         passed.append(self._hold(data[begin:]))
         return b"".join(passed)
+
+    def _cut(self, event: bytes) -> bytes:
+        """Return an event without the usage for which its client has not asked."""
+        if not self._without_usage or (usage := _USAGE.search(event)) is None:
+            return event
+        mark = b',"system_fingerprint":' + self.fingerprint if self.fingerprint and b'h_reason":"' in event else b""
+        return event[: usage.start()] + mark + event[usage.end() :]
 
     def _hold(self, data: bytes) -> bytes:
         """Keep bytes of an event that has not ended; return those that are too many to be kept."""
@@ -210,13 +244,28 @@ class EventCounter:
         if data == b"[DONE]":
             self.done = True
             self._before = b""
-        elif self._text is not None or self._made is not None or _tells_more(data):
+        elif self._text is not None or self._made is not None:
+            self._parse(data)
+        elif (counts := _COUNTS.search(data)) is not None and not _tells_more(data[: counts.start()]):
+            self.prompt_tokens = count_of(int(counts[1]))
+            self._count(count_of(int(counts[2])), True)
+        elif _tells_more(data):
             self._parse(data)
         else:
             self.tokens += 1
         if self.recomputed and self._text is not None:
             return False
         return not (self._without_usage and self._only_usage)
+
+    def _count(self, told: int | None, made: bool) -> None:
+        """Count what the usage of an event tells, or whether it made a token."""
+        if told is None or told < self.tokens:
+            self.tokens += made
+            return
+        if self._only_usage and not self._tells:
+            self.missed = told - self.tokens
+        self._tells = True
+        self.tokens = told
 
     def _parse(self, data: bytes) -> None:
         try:
@@ -247,8 +296,10 @@ class EventCounter:
         usage = usage_of(event)
         if usage.prompt is not None and (self._made is None or not choices):  # else of one prompt of several
             self.prompt_tokens = usage.prompt
+            if self._only_usage and isinstance(event.get("system_fingerprint"), str):
+                self.fingerprint = json.dumps(event["system_fingerprint"]).encode()
         if self._made is None or not choices:
-            self.tokens = self.tokens + made if usage.made is None or usage.made < self.tokens else usage.made
+            self._count(usage.made, made)
         elif isinstance(index, int):
             before, told = self._made[index], usage.made or 0
             self._made[index] = told if told >= before and told else before + made

@@ -94,12 +94,19 @@ def _named_by(headers: Iterable[tuple[str, str]]) -> set[str]:
     return {name.strip(" \t").lower() for value in values for name in value.split(",")}
 
 
+def asks_usage(router: Router, job: Job, endpoint: Endpoint) -> bool:
+    """Return whether the router asks for usage of a stream for which its client has not: by default engines of vLLM."""
+    asks = router.options.ask_usage
+    is_open = job.ask.streams and not job.ask.wants_usage
+    return is_open and (endpoint.address.url in router.poller.of_vllm if asks is None else asks)
+
+
 def body_for_engine(job: Job, *, ask_usage: bool) -> bytes:
     """Return the client's bytes, with the fields that this hop adds: see `ask.with_field`."""
     body = job.body
     for name, value in job.extra.items():
         body = with_field(body, name, value)
-    if ask_usage and job.ask.streams and not job.ask.wants_usage:
+    if ask_usage:
         body = with_field(body, "stream_options", {"include_usage": True, "continuous_usage_stats": True})
     return body
 
@@ -152,7 +159,7 @@ class Attempt:
     async def make(self) -> Result:
         """Send the request and pass on the answer."""
         router, job, endpoint = self._router, self._job, self._endpoint
-        body = body_for_engine(job, ask_usage=router.options.ask_usage)
+        body = body_for_engine(job, ask_usage=asks_usage(router, job, endpoint))
         request = request_head(endpoint.address.url, job.path, job.headers | endpoint.headers(), len(body))
         job.heard_at = router.now()
         wire: Wire | None = None
@@ -300,6 +307,9 @@ class Attempt:
                 return await self._broken(f"gave no answer: {type(fault).__name__}")
         if flow.goes_elsewhere:
             return self._recomputed()
+        self._endpoint.fingerprint = flow.counter.fingerprint
+        if flow.counter.missed:
+            self._endpoint.note_missed(flow.counter.missed, flow.counter.tokens)
         rest = flow.counter.take_rest()
         if not (flow.counter.done or flow.counter.finished or flow.counter.error):
             return await self._broken("ended its stream before the answer was whole")
@@ -444,9 +454,12 @@ class Flow:
         self._has_begun = False
         self._goes_on = False
         self._wakes = router.dispatcher.step_ends is not None
-        strips = router.options.ask_usage and not job.ask.wants_usage
-        text = job.text if router.keeps_text else None
-        self.counter = EventCounter(text, sequences=job.tracker.sequences, without_usage=strips)
+        self.counter = EventCounter(
+            job.text if router.keeps_text else None,
+            sequences=job.tracker.sequences,
+            without_usage=asks_usage(router, job, endpoint),
+            fingerprint=endpoint.fingerprint,
+        )
 
     @property
     def goes_elsewhere(self) -> bool:

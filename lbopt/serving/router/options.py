@@ -93,9 +93,13 @@ class RouterOptions(Configuration):
         30.0
     )
     ask_usage: Annotated[
-        bool,
-        Option("Add `stream_options` to streams that have none, so that engines send usage with every chunk."),
-    ] = False
+        bool | None,
+        Option(
+            "Add `stream_options` to streams that have none, so that engines send usage with every chunk, which is cut "
+            "out again.",
+            shown="of engines with vLLM's metrics",
+        ),
+    ] = None
     tokenize: Annotated[bool, Option("Ask an engine for the length of a prompt (`/tokenize`) before it is placed.")] = (
         False
     )
