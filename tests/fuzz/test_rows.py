@@ -105,8 +105,8 @@ def router_records():
 
 RECORDS = {
     "states": (state_lines, lambda path: len(read_states(path)), {}),
-    "mooncake": (mooncake_lines, of_trace, {}),
-    "mooncake, skipping": (mooncake_lines, of_trace, {"skip_malformed": True}),
+    "mooncake": (mooncake_lines, of_trace, {"unit": "ms"}),
+    "mooncake, skipping": (mooncake_lines, of_trace, {"skip_malformed": True, "unit": "ms"}),
     "router log": (router_records, of_log, {}),
 }
 

@@ -159,6 +159,8 @@ def test_the_innermost_span_of_a_trace_of_jaeger_counts(tmp_path):
     engine["references"][0]["spanID"] = "bb"  # the span between the two is missing
     assert read_router_log(save(tmp_path, document)).left_out == {"spans around others": 1}
     engine["references"][0]["refType"] = "FOLLOWS_FROM"  # beside, not inside
+    same(read_router_log(save(tmp_path, document)))
+    trace["processes"]["p2"]["serviceName"] = trace["processes"]["p1"]["serviceName"]  # two calls of one service
     with pytest.raises(InputError, match="have one id"):
         read_router_log(save(tmp_path, document))
 

@@ -134,6 +134,20 @@ def test_a_ttft_of_unclear_unit_is_refused(tmp_path):
     assert "'ttft' may be in s or in ms" in refused(tmp_path, columns)
 
 
+def test_units_that_several_readings_leave_open_are_asked_for(tmp_path):
+    columns = plain(DATA, start=None, finish=None, queue_time=[0.0] * 40)
+    took = DATA["finish"] - DATA["arrival"]
+    columns["e2e_latency_ms"] = np.round(1000 * took)
+    slow = dict(columns, arrival=10 * DATA["arrival"])  # a worker that serves 0.5 requests in s, and 500 in ms
+    assert "column 'arrival' may be in s or in ms; call it arrival_s or arrival_ms" in refused(tmp_path, slow)
+    check(log := read(tmp_path, columns), {**DATA, "start": DATA["arrival"]})
+    assert any("'arrival' was taken to be in s, by how busy workers are" in note for note in log.notes)
+    mixed = dict(columns, ttft=np.round(DATA["start"] - DATA["arrival"], 3), e2e_latency=1000 * took)
+    del mixed["e2e_latency_ms"], mixed["queue_time"]
+    log = read(tmp_path, mixed)  # a first token after 0.3 ms is none
+    assert {one.unit for one in log.columns if one.quantity == "start"} == {"s"}
+
+
 def test_without_arrivals_waits_cannot_be_judged(tmp_path):
     log = read(tmp_path, plain(DATA, arrival=None))
     np.testing.assert_allclose(log.arrival, log.start)

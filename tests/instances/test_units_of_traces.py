@@ -9,6 +9,7 @@ from instances import texts
 from lbopt.exceptions import InputError
 from lbopt.instances.readers import Columns, read
 from lbopt.instances.readers.prefixes import block_size
+from lbopt.instances.readers.records import OPEN_END
 
 RATE = 4.0  # requests a second, of which no two come at the same millisecond
 
@@ -59,6 +60,51 @@ def test_unit_of_what_the_values_say(tmp_path, others):
         unit_of(whole, unit="ms")
         unit_of(fractions, "s")
         unit_of(seconds.round(3).tolist(), "s")
+
+
+def test_whole_times_that_two_units_make_usual_are_asked_for(tmp_path):
+    """Seconds at 0.05 requests a second are milliseconds at 50; what else the file says decides."""
+    times = np.cumsum(np.random.default_rng(3).integers(1, 40, 60))
+    with pytest.raises(InputError, match=r"timestamp may be in milliseconds \(.* or seconds \(.*--unit ms or s"):
+        read(file_of(tmp_path, times.tolist()))
+    with pytest.raises(InputError, match=r"timestamp may be in seconds \(.*--unit s or ms"):
+        read(file_of(tmp_path, times.tolist(), chat_id=1))
+    assert read(file_of(tmp_path, times.tolist(), timestamp_unit="s")).unit == "s"
+    assert read(file_of(tmp_path, times.tolist()), unit="s").trace.arrival[-1] == times[-1] - times[0]
+    coarse = np.arange(60) // 15 * 1000  # of a clock of whole seconds
+    assert read(file_of(tmp_path, coarse.tolist())).unit == "ms"
+
+
+def test_rows_of_another_format_behind_the_first_are_refused(tmp_path):
+    rows = [{"timestamp": 250 * n, "input_length": 9, "output_length": 5} for n in range(40)]
+    path = tmp_path / "t.jsonl"
+    lengths = [{name: value for name, value in row.items() if name != "timestamp"} for row in rows]
+    bailian = [{**row, "chat_id": n, "timestamp": row["timestamp"] / 1000} for n, row in enumerate(rows)]
+    for first, second, forms in (
+        (rows, bailian, "mooncake or bailian"),
+        (bailian, rows, "bailian or mooncake"),
+        (lengths, rows, "lengths or mooncake"),
+    ):
+        path.write_text("".join(json.dumps(row) + "\n" for row in (*first[:30], *second[30:])))
+        with pytest.raises(InputError, match=f"line 31 is a row of .* name one format for all rows, --format {forms}"):
+            read(path)
+    assert read(path, format="lengths").trace.arrival is None
+
+
+def test_a_last_line_without_its_end_is_noted_or_refused(tmp_path, caplog):
+    path = tmp_path / "t.csv"
+    whole = "prompt_tokens,output_tokens,arrived_s\n" + "".join(f"9,{n + 200},{n}.250\n" for n in range(9))
+    path.write_text(whole.rstrip())
+    assert read(path).notes == (OPEN_END,)
+    assert "the last line has no line end" in caplog.text
+    path.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.68,9,22")
+    assert read(path).notes == (OPEN_END,)
+    path.write_text(whole)
+    assert read(path).notes == ()
+    for cut in (2, 3, 4):
+        path.write_text(whole[:-cut])
+        with pytest.raises(InputError, match=r"line 10 ends after '8.*may be truncated"):
+            read(path)
 
 
 def test_a_file_may_say_the_unit_itself(tmp_path):

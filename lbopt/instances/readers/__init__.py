@@ -107,8 +107,9 @@ def read(
             format = kind.lower()
             chosen = Format(kind, kind, columns, "number" if columns.arrival is None else "auto", unit=None)
         else:
-            format = detect(contents.head, source) if format == "auto" else format
-            chosen = TABLE[format]
+            detected = format == "auto"
+            format = detect(contents.head, source) if detected else format
+            chosen = replace(TABLE[format], detected=detected)
         rows = read_rows(contents, chosen, source, skip_malformed=skip_malformed, unit=unit)
     except InputError:
         contents.blocks.check()  # what is wrong with the file as a whole goes before what is wrong with a row
@@ -142,7 +143,7 @@ def _by_names(
         columns = {key: value for key, value in asdict(columns).items() if value is not None}
     found = read_requests(path, columns or {}, unit, skip_malformed=skip_malformed)
     reading = assemble(found.rows, source=os.fspath(path), name=name or _stem(path), format=found.format)
-    return replace(reading, columns=found.columns, notes=found.notes)
+    return replace(reading, columns=found.columns)
 
 
 def _stem(path: str | os.PathLike[str]) -> str:

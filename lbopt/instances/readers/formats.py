@@ -22,6 +22,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -72,6 +73,8 @@ class Format:
         Whether the signature leaves no doubt about the unit, whatever the values are.
     signature
         Further columns, all of which a CSV file of the format has; or fields, one of which an object has.
+    detected
+        Whether the beginning of a JSON file told it, so that a row of another form is refused.
     hashes, block_tokens
         Field of the blocks of a prompt, None where the format has none; and tokens that each of them stands for.
     """
@@ -85,6 +88,12 @@ class Format:
     signature: tuple[str, ...] = ()
     hashes: str | None = None
     block_tokens: int = BLOCK_TOKENS
+    detected: bool = False
+
+    @property
+    def form(self) -> str:
+        """Its name in the table."""
+        return next(name for name, one in TABLE.items() if one.title == self.title)
 
     @property
     def latest(self) -> float:
@@ -120,6 +129,7 @@ _KNOWN = ", ".join(one.title for one in TABLE.values())
 #: What Dynamo also calls the fields of Mooncake, and the fields by which such a row is known.
 _DYNAMO = Columns("input_tokens", "output_tokens", "created_time")
 _OF_DYNAMO = {"hash_ids", "delay", "delay_ms", "wait_for"}
+_OF_TIMES = {"timestamp", "created_time", "delay", "delay_ms", "wait_for"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +184,14 @@ def _detect_json(data: bytes, source: str) -> str:
         if b'"input_tokens": "{' in data:
             raise InputError(f"{source} {SERVEGEN_CLIENT}")
         return "lengths"
-    if fields.intersection(TABLE["bailian"].signature):
+    return form_of(fields)
+
+
+def form_of(fields: Set[str]) -> str:
+    """Return the name of the format of JSON that has such fields."""
+    if not fields.isdisjoint(TABLE["bailian"].signature):
         return "bailian"
-    return "mooncake" if fields & {"timestamp", "created_time", "delay", "delay_ms", "wait_for"} else "lengths"
+    return "lengths" if fields.isdisjoint(_OF_TIMES) else "mooncake"
 
 
 def is_document(data: bytes) -> bool:

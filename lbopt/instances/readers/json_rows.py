@@ -13,7 +13,7 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.files import listed, shown, without_blank_end
-from lbopt.instances.readers.formats import Contents, Format, is_document
+from lbopt.instances.readers.formats import TABLE, Contents, Format, form_of, is_document
 from lbopt.instances.readers.prefixes import Blocks
 from lbopt.instances.readers.records import DATES, LINE, Record, Rows, lengths
 from lbopt.instances.readers.turns import Arrivals
@@ -53,6 +53,11 @@ def json_rows(contents: Contents, format: Format, source: str, *, skip_malformed
                 request, answer = lengths(names, record[names.prompt], record[names.output])
             except (KeyError, TypeError):  # a fault instead of a row, no object, or one without a field
                 request, answer = lengths(names, *(field_of(record, name, _NAME_THEM) for name in names.named[:2]))
+            if format.detected and (form := form_of(record.keys())) != format.form and form != "lengths":
+                raise InputError(
+                    f"{source}, {where.format(place)} is a row of {TABLE[form].title}, and the file begins as "
+                    f"{format.title}; split it, or name one format for all rows, --format {format.form} or {form}"
+                )
             if arrivals is not None:
                 arrivals.add(place, record)
         except RowFault as fault:

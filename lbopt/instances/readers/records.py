@@ -19,6 +19,11 @@ Record = tuple[int, Any]
 #: How the place of a row is called.
 LINE = "line {}"
 
+#: A note about a file whose last line may lack its end.
+OPEN_END = (
+    "the last line has no line end: if the file was cut off, its last number is short; fetch it again, or end the line"
+)
+
 #: What stands for the unit of date-times.
 DATES = "date-time"
 
@@ -43,6 +48,8 @@ class Rows:
         Requests that come after an answer, so that the file has no times.
     left_out
         Why other rows are not here, and how many.
+    notes
+        Sentences about what of the file was not read, or may be wrong.
     """
 
     prompt: NDArray[np.int64]
@@ -53,6 +60,7 @@ class Rows:
     unit: str = ""
     later: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def lengths(names: Columns, request: Any, answer: Any) -> tuple[int, int]:

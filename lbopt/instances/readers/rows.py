@@ -19,7 +19,7 @@ from lbopt.exceptions import InputError
 from lbopt.files import csv_records, listed, shown, without_blank_end
 from lbopt.instances.readers.formats import Clock, Contents, Format, Layout, adapted, header_of, locate
 from lbopt.instances.readers.json_rows import json_rows
-from lbopt.instances.readers.records import DATES, LINE, Record, Rows, lengths
+from lbopt.instances.readers.records import DATES, LINE, OPEN_END, Record, Rows, lengths
 from lbopt.instances.readers.units import in_seconds, unit_of
 from lbopt.instances.readers.values import BAD, DateColumn, RowFault, relative_seconds, seconds
 from lbopt.model.trace import Trace
@@ -86,13 +86,14 @@ def read_rows(
         return replace(rows, unit="")
     if not rows.arrival.size:
         return rows
-    name, said = format.columns.arrival, format.unit or unit_in(format.columns.arrival)
+    name, told = format.columns.arrival, unit_in(format.columns.arrival)
+    said = format.unit or told
     if unit is None and rows.unit in SECONDS:  # the file says it itself
         unit = rows.unit
     if unit is None:
         unit = said or "s"
         if not format.certain:
-            unit = unit_of(rows.arrival, unit, name, source, guessed=said is None)
+            unit = unit_of(rows.arrival, unit, name, source, guessed=said is None, named=told is not None)
     return replace(rows, arrival=in_seconds(rows.arrival, unit, name, source), unit=unit)
 
 
@@ -104,11 +105,20 @@ def _csv_rows(contents: Contents, format: Format, source: str, *, skip_malformed
     )
     if layout.clock == "auto":
         layout = replace(layout, clock=_clock_of_first_row(contents.blocks, layout, source))
-    rows = read_clean_csv(contents.blocks, layout)
+    end = b""
+
+    def watched() -> Iterator[bytes]:
+        nonlocal end
+        for block in contents.blocks:
+            end = block[-1:]
+            yield block
+
+    rows = read_clean_csv(watched(), layout)
     if rows is None:
-        format, records = replace(format, clock=layout.clock), csv_rows(contents.blocks, layout, source)
+        format, records = replace(format, clock=layout.clock), csv_rows(watched(), layout, source)
         rows = by_row(records, layout.places, format, source, skip_malformed=skip_malformed)
-    return replace(rows, unit=DATES if layout.clock == "date-time" else "")
+    notes = (OPEN_END,) if end.isdigit() else ()
+    return replace(rows, unit=DATES if layout.clock == "date-time" else "", notes=notes)
 
 
 def by_row(
@@ -229,4 +239,6 @@ def assemble(rows: Rows, *, source: str, name: str, format: str) -> Reading:
     for column in (prompt, output):
         column.flags.writeable = False  # the trace keeps them as they are
     trace = Trace(prompt=prompt, output=output, arrival=arrival, name=name, left_out=left_out, prefixes=prefixes)
-    return Reading(trace=trace, format=format, reordered=reordered, unit=rows.unit, later=rows.later)
+    for note in rows.notes:
+        logger.warning("%s: %s", source, note)
+    return Reading(trace=trace, format=format, reordered=reordered, unit=rows.unit, later=rows.later, notes=rows.notes)

@@ -2,8 +2,9 @@
 
 Numbers that are seconds since 1970 in one unit are in that unit, unless this makes the rate unusual and another unit
 does not: then the user is asked. Otherwise a unit is in doubt where it makes the traffic faster or slower than
-published traces are (0.01 to 200 requests a second), or where most milliseconds have fractions; the user is asked if
-another unit makes the rate usual.
+published traces are (0.01 to 200 requests a second), where most milliseconds have fractions, or where the times are
+whole and nothing but a format says the unit: seconds at 0.05 requests a second are milliseconds at 50. The user is
+asked if another unit makes the rate usual.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _FEW = 10
 _LOOKED_AT = 2**16
 
 
-def unit_of(times: NDArray[Any], unit: str, name: str, source: str, *, guessed: bool) -> str:
+def unit_of(times: NDArray[Any], unit: str, name: str, source: str, *, guessed: bool, named: bool = False) -> str:
     """Return the unit of times: s, ms, us or ns.
 
     Parameters
@@ -39,6 +40,8 @@ def unit_of(times: NDArray[Any], unit: str, name: str, source: str, *, guessed: 
         What the format says, or "s" where it says nothing (`guessed`).
     name, source
         Of the column and the file, for the question.
+    named
+        Whether the name of the column says the unit.
 
     Raises
     ------
@@ -62,9 +65,11 @@ def unit_of(times: NDArray[Any], unit: str, name: str, source: str, *, guessed: 
     fast = rate[unit] > _USUAL[1] and (many or fractions)
     slow = rate[unit] < slowest and many
     odd = fractions and unit == "ms" and rate["s"] >= _SLOWEST_GUESS
+    coarse = unit != "s" and np.count_nonzero(looked_at % 100) < looked_at.size / 2  # of a clock of whole seconds, say
+    bare = many and not (named or fractions or coarse)
     others = [one for one in usual if not (fractions and one in ("us", "ns"))]
     others = [one for one in UNITS if one != unit and one in (*dates, *others)]
-    if not others or not (fast or slow or odd or dates):
+    if not others or not (fast or slow or odd or dates or bare):
         return unit
     readings = " or ".join(
         f"{UNITS[one][-1]} ({(high - low) * SECONDS[one]:,.4g} s, {rate[one]:,.4g} requests a second)"

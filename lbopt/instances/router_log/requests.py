@@ -35,14 +35,11 @@ class Requests:
         Name of the export.
     columns
         Column by quantity: prompt, output and, where there is one, arrival.
-    notes
-        Sentences about what of the file was not read.
     """
 
     rows: Rows
     format: str
     columns: dict[str, str]
-    notes: tuple[str, ...] = ()
 
 
 def read_requests(
@@ -93,8 +90,9 @@ def read_requests(
         malformed=int(wrong.sum()),
         unit=found,
         left_out=left_out,
+        notes=(*table.notes, *notes),
     )
-    return Requests(rows=rows, format=chooser.export.name, columns=names, notes=(*table.notes, *notes))
+    return Requests(rows=rows, format=chooser.export.name, columns=names)
 
 
 def _seconds(

@@ -7,7 +7,8 @@ OpenTelemetry's libraries and Phoenix print them, and Langfuse's observations. W
 
 A gateway and the engine behind it may both write a span for one request. Of spans inside one another the innermost
 counts, since it knows the engine; a call to an embedding model or a tool inside is not the request. Where the spans
-between the two are missing, the trace, the tokens and the times tell that one is around the other. Times of a span are
+between the two are missing, or the two are siblings of two services, the trace, the tokens and the times tell that one
+is around the other. Times of a span are
 `span.start` (the request is known) and `span.end`, numbers of them in nanoseconds since 1970.
 
 Sources: opentelemetry-proto trace.proto; Jaeger's internal/uimodel; Zipkin's api v2; OpenInference's
@@ -180,7 +181,21 @@ def _outer(spans: list[_Span], above: dict[tuple[str, str], tuple[str, str] | No
                 outer |= {one.own for one in alike[_likeness(span)] if one.own != span.own and _encloses(one, span)}
                 break
             parent = above[parent]
+    for group in alike.values():  # beside one another: a gateway and an engine that did not pass its context on
+        if len({_service(span) for span in group}) > 1:
+            outer |= {one.own for one in group if any(_is_around(one, other) for other in group)}
     return outer
+
+
+def _service(span: _Span) -> str:
+    return str(span.resource.get("service.name", ""))
+
+
+def _is_around(one: _Span, other: _Span) -> bool:
+    """Tell whether a span of one service lies around that of another service, and both name one model or none."""
+    models, others = ({value for key, value in span.fields.items() if key.endswith(".model")} for span in (one, other))
+    apart = bool(models and others) and models.isdisjoint(others)
+    return _service(one) != _service(other) and not apart and _encloses(one, other)
 
 
 def _likeness(span: _Span) -> tuple[str, str]:

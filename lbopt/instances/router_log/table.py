@@ -12,11 +12,15 @@ from pathlib import Path
 from lbopt.exceptions import InputError
 from lbopt.files import called, csv_records, listed, shown, starts_with
 from lbopt.instances.readers.formats import read_contents
+from lbopt.instances.readers.records import OPEN_END
 from lbopt.instances.router_log.access import OTHER_LINES, access_table, only_objects
 from lbopt.instances.router_log.cells import TRUNCATED, Table, table_of, text_of
 from lbopt.instances.router_log.json_rows import json_table
 
 DELIMITERS = (",", ";", "\t", "|")
+
+#: Cells that have one width by chance.
+_FEW = 5
 
 #: Characters of a first line that are looked at.
 _LOOKED_AT = 1000
@@ -87,9 +91,9 @@ def _csv(text: str, source: str) -> Table:
         for column, cell in zip(columns, row, strict=True):
             column.append(cell)
         places.append(line)
-    last_cells = columns[-1][-1000:]
-    if last_cells and ends_open and not last_cells[-1].strip() and sum(not cell.strip() for cell in last_cells) == 1:
-        raise InputError(f"{source}, line {places[-1]:,} ends after a {delimiter!r}; {TRUNCATED}")
+    if ends_open and (cut := _cut(columns[-1][-1000:])) is not None:
+        after = repr(cut) if cut else f"a {delimiter!r}"
+        raise InputError(f"{source}, line {places[-1]:,} ends after {after}; {TRUNCATED}")
     counts = {"repeated header": again, "empty row": empty}
     left_out = {reason: count for reason, count in counts.items() if count}
     return Table(
@@ -99,7 +103,19 @@ def _csv(text: str, source: str) -> Table:
         places=places,
         left_out=left_out,
         ends_open=ends_open,
+        notes=(OPEN_END,) if ends_open and columns[-1] and columns[-1][-1][-1:].isdigit() else (),
     )
+
+
+def _cut(cells: list[str]) -> str | None:
+    """Return the last of some cells where it is shorter than all others, which have one width; else None."""
+    if not cells:
+        return None
+    *others, last = (re.sub(r"\d", "0", cell.strip().rpartition(".")[2]) for cell in cells)
+    if last == "" and "" not in others:
+        return cells[-1].strip()
+    one_width = len(others) > _FEW and len(set(others)) == 1 and len(others[0]) > (1 if "." in cells[0] else 8)
+    return cells[-1].strip() if one_width and len(last) < len(others[0]) else None
 
 
 def _delimiter(text: str, source: str) -> str:

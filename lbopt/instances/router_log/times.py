@@ -192,7 +192,9 @@ def settle_units(clocks: dict[str, Clock], plan: Plan, steps: NDArray[np.float64
             unit = named
         else:
             unit = _by_load(clocks, plan, steps, workers)
-            notes.append(f"column '{left[0].name}' was taken to be in {unit}; unit says otherwise")
+            notes.append(
+                f"column '{left[0].name}' was taken to be in {unit}, by how busy workers are; unit says otherwise"
+            )
         for clock in left:
             clock.unit, clock.said = unit, "content"
     return notes
@@ -215,21 +217,18 @@ def _settle_durations(open_: list[Clock], clocks: dict[str, Clock], plan: Plan, 
     if begin not in open_ or begin.unit is not None:
         return
     begin.said = "content"
-    if end in open_ and end.said == "content":
-        begin.unit = end.unit
-        return
     longest = end.seconds() if plan.end == "e2e" else None
     if plan.end == "finish" and end.unit is not None and end.unit == clocks["arrival"].unit:
         size = SECONDS.get(end.unit, 1e-9)
         longest = (end.raw - clocks["arrival"].raw) * size
     fitting = [unit for unit in SECONDS if longest is None or _fits(begin.raw * SECONDS[unit], longest)]
-    likely = [unit for unit in fitting if 1e-3 <= _median(begin.raw) * SECONDS[unit] <= 60.0]
-    if len(likely) > 1 and plan.begin == "ttft":
-        raise InputError(
-            f"column {begin.name!r} may be in {likely[0]} or in {likely[1]}; call it {begin.name}_{likely[0]} or "
-            f"{begin.name}_{likely[1]}"
-        )
-    begin.unit = (likely or fitting or ["s"])[0]
+    likely = [unit for unit in fitting if 1e-3 <= _median(begin.raw[begin.raw > 0]) * SECONDS[unit] <= 60.0]
+    if end in open_ and end.said == "content" and (end.unit in likely or not likely):
+        begin.unit = end.unit
+    elif len(likely) > 1:
+        raise _ask(begin.name, likely)
+    else:
+        begin.unit = (likely or fitting or ["s"])[0]
 
 
 def _fits(part: NDArray[np.float64], whole: NDArray[np.float64]) -> bool:
@@ -245,7 +244,7 @@ def _by_pace(raw: float) -> str:
 
 
 def _by_load(clocks: dict[str, Clock], plan: Plan, steps: NDArray[np.float64], workers: int) -> str:
-    """Return the unit of arrivals in which a worker serves a plausible number of requests at a time.
+    """Return the unit of arrivals in which a worker serves a plausible number of requests at a time, or ask.
 
     Parameters
     ----------
@@ -261,7 +260,21 @@ def _by_load(clocks: dict[str, Clock], plan: Plan, steps: NDArray[np.float64], w
     if busy <= 0 or span <= 0:
         return "s"
     together = {unit: busy / (span * size * workers) for unit, size in SECONDS.items()}
-    return min(together, key=lambda unit: abs(np.log10(together[unit] / 8.0)))
+    likely = [unit for unit, count in together.items() if TOGETHER[0] <= count <= TOGETHER[1]]
+    if len(likely) != 1:
+        raise _ask(clocks["arrival"].name, likely or sorted(together, key=lambda unit: abs(np.log(together[unit])))[:2])
+    return likely[0]
+
+
+#: Requests that a worker serves at a time, in the mean over a log whose unit is not in doubt.
+TOGETHER = (0.1, 1000.0)
+
+
+def _ask(name: str, units: list[str]) -> InputError:
+    """Return the question for the unit of a column."""
+    return InputError(
+        f"column {name!r} may be in {' or in '.join(units)}; call it {' or '.join(f'{name}_{unit}' for unit in units)}"
+    )
 
 
 def check_pace(times: Times, steps: NDArray[np.float64], clocks: dict[str, Clock]) -> str | None:
