@@ -22,11 +22,13 @@ from lbopt.files import shown
 from lbopt.kernels.arrays import Ints, Record, Records, record, records
 from lbopt.kernels.detail import state as compiled
 from lbopt.kernels.detail.state import JOIN, RULES, TALLY, TRACK
+from lbopt.kernels.gating import GATE, RANK, SBS, Gate
 from lbopt.kernels.pausing import TERMS, Pausing
 from lbopt.kernels.prefix_cache import ABSENT, NONE, PrefixCache
 from lbopt.kernels.simulation.state import Requests
 from lbopt.model import Fleet, RequestPrefixes, Trace
 from lbopt.policies import CompiledPolicy, Policy
+from lbopt.simulator.gates import read_gate
 from lbopt.spec import duration, options_of
 
 #: Arrays of a worker that begin with zeros.
@@ -61,7 +63,6 @@ def fresh_detail(
     rules.kept_free = int(chosen.watermark * max(0, int(rules.blocks)))
     rules.swaps = chosen.preempt == "swap"
     rules.budget, rules.draft = chosen.prefill, chosen.draft
-    rules.gate = chosen.gate
     rules.transfer, rules.compute_seconds = chosen.transfer, chosen.prefill_cost
     rules.move_seconds, rules.draft_seconds = chosen.swap_cost, chosen.draft_cost
     rules.seed = np.random.SeedSequence(seed).generate_state(2, np.uint64)[1]  # the first is that of reports
@@ -80,6 +81,7 @@ def fresh_detail(
         "event_clock": np.array([second for second, _, _ in events], dtype=np.float64),
         "event_worker": np.array([worker for _, worker, _ in events], dtype=np.int64),
         "event_kind": np.array([kind for _, _, kind in events], dtype=np.int64),
+        "gate": _fresh_gate(chosen, G, fleet),
         "ready": np.zeros(N),
         "first_token_step": np.full(N, -1, dtype=np.int64),
         "finish_step": np.full(N, -1, dtype=np.int64),
@@ -126,6 +128,17 @@ def _fresh_cache(
         held=np.zeros(caches, dtype=np.int64),
         to_compute=np.zeros(workers if detail.prefill else 0, dtype=np.int64),
     )
+
+
+def _fresh_gate(detail: Detail, workers: int, fleet: Fleet) -> Gate:
+    """Return the gate before the first step, for so many workers."""
+    chosen, terms = read_gate(detail.gate), record(GATE)
+    terms.code, terms.shut, terms.is_first, terms.pending = chosen.code, chosen.computes, 1, -1
+    terms.budget, terms.since = detail.prefill, -math.inf
+    terms.capacity = -1 if fleet.kv_capacity is None else fleet.kv_capacity
+    window = int(chosen.knobs.window) if chosen.code == SBS else 0
+    ranks = records(workers if chosen.computes else 0, RANK)
+    return Gate(terms=terms, knobs=chosen.knobs, ranks=ranks, seconds=np.zeros(window))
 
 
 def fresh_pausing(detail: Detail, workers: int, slots: int) -> Pausing:
@@ -196,7 +209,7 @@ class Detail:
     prefix_cache
         Tokens of prompts that a worker remembers beside its running requests; 0 = none. Needs `prefill`.
     gate
-        No request is let in while some worker was full after the last step, as vllm-ascend's balance scheduling does.
+        When ranks may compute prompts, such as "vllm:interval=8"; "none": whenever they can.
     pause
         "static" or "dynamic": running requests are held out of steps, as DyntraLB does.
     pause_from, pause_threshold
@@ -222,7 +235,7 @@ class Detail:
     leave: tuple[tuple[int, float], ...] = ()
     join: tuple[tuple[int, float], ...] = ()
     prefix_cache: int = 0
-    gate: bool = False
+    gate: str = "none"
     pause: str = "none"
     pause_from: int = 250
     pause_threshold: float = 5.0
@@ -264,7 +277,12 @@ class Detail:
             raise InputError(
                 "detail: prefix_cache saves the computation of prompts, which happens elsewhere; name prefill as well"
             )
-        if self.gate and self.pause != "none":
+        if read_gate(self.gate).computes and not self.prefill:
+            raise InputError(
+                f"detail: gate is {shown(self.gate)}, which holds back prompts that workers compute, and they compute "
+                "none; name prefill as well"
+            )
+        if self.gate != "none" and self.pause != "none":
             raise InputError("detail: gate and pause both say who is let in; leave one out")
         for worker, factor in self.slow:
             if not 0 < factor < math.inf:
@@ -300,6 +318,8 @@ class Detail:
         """
         if self.preempt != "none" and fleet.kv_capacity is None:
             raise InputError(f"detail: preempt={self.preempt} needs a memory that can be full; name kv_capacity")
+        if read_gate(self.gate).by_memory and fleet.kv_capacity is None:
+            raise InputError(f"detail: gate is {shown(self.gate)}, which goes by memory in use; name kv_capacity")
         for name in _OF_WORKERS:
             for worker, _ in getattr(self, name):
                 if not 0 <= worker < fleet.num_workers:

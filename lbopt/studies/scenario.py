@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import PowerLaw, make_step_time
 from lbopt.model import Fleet
-from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, make_detail, make_slo, make_telemetry
+from lbopt.simulator import ClosedLoop, Detail, SimulationSetting, TraceTimes, make_detail, make_slo, make_telemetry
 from lbopt.studies.configuration import Configuration, Option
 from lbopt.studies.requests import RequestSource
 
@@ -59,6 +59,14 @@ class Scenario(Configuration):
             later="left out",
         ),
     ] = None
+    gate: Annotated[
+        str | None,
+        Option(
+            "When workers may compute prompts, e.g. `vllm:interval=8`; needs `detail=prefill=TOKENS`.",
+            shown="whenever they can",
+            later="left out",
+        ),
+    ] = None
     slo: Annotated[
         str | None,
         Option(
@@ -87,9 +95,18 @@ class Scenario(Configuration):
             step_time=None if self.step_time is None else make_step_time(self.step_time),
             power=PowerLaw(reading=self.power),
             telemetry=None if self.telemetry is None else make_telemetry(self.telemetry),
-            detail=None if self.detail is None else make_detail(self.detail),
+            detail=self._detail,
             slo=None if self.slo is None else make_slo(self.slo),
         )
+
+    @property
+    def _detail(self) -> Detail | None:
+        if self.gate is None:
+            return None if self.detail is None else make_detail(self.detail)
+        detail = make_detail(self.detail or "")
+        if detail.gate != "none":
+            raise InputError(f"gate is named twice, '{self.gate}' and in detail '{detail.gate}'; leave one out")
+        return replace(detail, gate=self.gate)
 
     def __str__(self) -> str:
         if self.arrivals == "closed":
@@ -100,4 +117,5 @@ class Scenario(Configuration):
         law = "" if self.step_time is None else f" · step time {self.step_time}"
         sight = "" if self.telemetry is None else f" · telemetry {self.telemetry}"
         kindness = "" if self.detail is None else f" · detail {self.detail}"
-        return f"{fleet} · {arrivals} · loads read in {self.event_order} order{law}{sight}{kindness}"
+        gate = "" if self.gate is None else f" · gate {self.gate}"
+        return f"{fleet} · {arrivals} · loads read in {self.event_order} order{law}{sight}{kindness}{gate}"

@@ -21,7 +21,7 @@ from tests.benchmarks.one_rule_cases import DRAWS, TRACES, Case
 
 SETTINGS = ((16, "closed"), (64, "closed"), (16, "0.9"))
 RULES = ("round-robin", "jsq", "vllm", "max-min", "auto")
-PAUSES = {"none": "", "dynamic": "pause=dynamic", "static": "pause=static", "gate": "gate=yes"}
+PAUSES = {"none": "", "dynamic": "pause=dynamic", "static": "pause=static", "gate": "gate=vllm-ascend"}
 BASE = ("jsq", "none")
 FIGURES = ("whole_run_tokens_per_second", "tpot_mean_seconds", "tpot_p99_seconds", "waiting_p99_steps", "occupancy")
 

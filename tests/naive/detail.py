@@ -6,6 +6,7 @@ Rules and stale sight are those of `naive.rules` and `naive.sight`.
 import math
 from collections import Counter
 
+from naive import gates
 from naive.detail_state import JOIN, LEAVE, Case, Options, Request, StuckError, Worker
 from naive.pausing import Counted, Plan, balance
 from naive.rules import HELD, bind, place
@@ -144,16 +145,72 @@ def use_cache(request: Request, worker: Worker, case: Case) -> None:
     worker.cache = worker.cache[-(case.options.prefix_cache // case.block_tokens) :]
 
 
+def lacks(request: Request, worker: Worker, case: Case) -> int:
+    """Tokens that a waiting request would have to compute if it started now."""
+    found = 0
+    if case.options.prefix_cache and not (request.is_swapped or request.is_paused):
+        found = min(tokens_found(request, worker, case), request.size - 1)
+    return request.size - max(request.computed, found)
+
+
 def let_in(worker: Worker, case: Case) -> None:
     """Item 4 of a decision, for one worker."""
     if case.plan is not None or case.is_shut:
         return
     while len(worker.running) < worker.slots and worker.queue and worker.queue[0].arrives <= case.clock:
+        missing = lacks(worker.queue[0], worker, case)
+        if case.gate is not None and worker.room <= 0 and missing > isinstance(case.gate, gates.Vllm):
+            return
         while not worker.running and not fits(worker.queue[0], worker, case):
             give_up_memory(paused_of(worker)[-1], worker, case)
         if not fits(worker.queue[0], worker, case):
             return
+        worker.room -= missing or 1 + case.options.draft
         start(worker.queue[0], worker, case)
+
+
+def let_in_by_the_gate(case: Case) -> None:
+    """Item 6 of a decision, where a gate decides."""
+    assert case.gate is not None
+    options, ranks = case.options, []
+    for worker in case.workers:
+        begun = [request for request in worker.running if request.computed < request.size]
+        missing = sum(request.size - request.computed for request in begun)
+        head = worker.queue[0] if worker.queue else None
+        worker.room = options.prefill - (1 + options.draft) * (len(worker.running) - len(begun)) - missing
+        blocks = options.capacity // options.block
+        ranks.append(
+            gates.Rank(
+                present=worker.is_open or bool(worker.running or worker.queue),
+                decoding=len(worker.running) - len(begun),
+                begun=len(begun),
+                can_begin=head is not None
+                and len(worker.running) < worker.slots
+                and lacks(head, worker, case) > 0
+                and fits(head, worker, case),
+                waiting=len(worker.queue),
+                pending=min(options.prefill, missing + sum(other.size - other.computed for other in worker.queue)),
+                most=worker.most,
+                left_over=worker.left_over,
+                usage=worker.load / options.capacity
+                if options.preempt == "none"
+                else blocks_in_use(worker, options) / blocks,
+                age=0.0 if head is None else case.clock - head.reveal_clock,
+            )
+        )
+    idle = not any(worker.running for worker in case.workers)
+    slots = min(worker.slots for worker in case.workers)
+    for worker, (begins, goes_on) in zip(
+        case.workers, case.gate.judge(ranks, case.clock, idle, slots, options.prefill), strict=True
+    ):
+        worker.room, worker.stops = worker.room if begins else 0, not goes_on
+    case.is_shut = False
+    for worker in case.workers:
+        let_in(worker, case)
+        if not worker.stops:
+            worker.most = max(worker.most, sum(request.computed < request.size for request in worker.running))
+            worker.left_over = bool(worker.queue)
+    case.is_shut = True
 
 
 def send(request: Request, worker: Worker, front_end: int, case: Case) -> None:
@@ -183,9 +240,9 @@ def decide_pooled(case: Case) -> None:
         queued = len(worker.queue) if seen is None else seen.queued
         loads.append(worker.load if seen is None else seen.load)
         running.append(count)
-        if not worker.is_open or (
-            worker.queue and worker.queue[0].arrives <= case.clock and not worker.queue[0].is_paused
-        ):
+        head = worker.queue[0] if worker.queue else None
+        is_blocked = head is not None and head.arrives <= case.clock and not head.is_paused
+        if not worker.is_open or (is_blocked and (case.gate is None or not fits(worker.queue[0], worker, case))):
             free.append(0)
         else:
             free.append(max(0, worker.slots - count - queued))
@@ -284,6 +341,9 @@ def decide(case: Case) -> None:
         decide_pooled(case)
     else:
         decide_on_arrival(case)
+    if case.gate is not None:
+        let_in_by_the_gate(case)
+        return
     if not any(worker.running for worker in case.workers):
         case.plan, case.is_shut = None, False
     for worker in case.workers:
@@ -334,7 +394,7 @@ def take_step(case: Case) -> None:
     case.blocks.append(
         sum(blocks_in_use(worker, options) for worker in case.workers) if options.preempt != "none" else 0
     )
-    loads, own_parts, active, made, drafted = [], [], 0, 0, False
+    loads, own_parts, active, made, in_all, drafted = [], [], 0, 0, 0, False
     ended: list[Request] = []
     first_tokens: list[Request] = []
     for worker in case.workers:
@@ -346,7 +406,7 @@ def take_step(case: Case) -> None:
             if request not in decoding:
                 tokens = request.size - request.computed
                 if options.prefill:
-                    tokens = min(tokens, left)
+                    tokens = 0 if worker.stops and tokens > 1 else min(tokens, left)
                     left -= tokens
                 else:
                     drafts = True
@@ -375,6 +435,7 @@ def take_step(case: Case) -> None:
         own_parts.append(own * worker.slow)
         loads.append(load)
         active += part
+        in_all += computed
     together = options.draft_cost if drafted and options.draft else 0.0
     seconds = case.fixed + max(own_parts) + together
     case.clock += seconds
@@ -383,7 +444,11 @@ def take_step(case: Case) -> None:
     for request in ended:
         request.finish_step, request.finish_clock = case.step, case.clock
     case.barrier_loads.append(loads)
-    case.is_shut = options.gate and any(len(worker.running) == worker.slots for worker in case.workers)
+    if case.gate is not None:
+        case.gate.step(in_all, seconds)
+    case.is_shut = case.gate is not None or (
+        options.gate == "vllm-ascend" and any(len(worker.running) == worker.slots for worker in case.workers)
+    )
     case.post_loads.append([worker.load for worker in case.workers])
     case.active.append(active)
     case.made.append(made)
@@ -456,6 +521,7 @@ def simulate(case: Case) -> None:
     """Decide, step, decide, step, ... until all have ended; `StuckError` where that never happens."""
     for request in case.requests:
         request.computed = request.once_computed = 0 if case.options.prefill else request.prompt
+    case.is_shut = case.gate is not None
     seen: set[int] = set()
     for _, number, kind in case.options.events:
         if number not in seen and kind == JOIN:

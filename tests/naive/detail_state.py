@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from naive.gates import Gate
 from naive.pausing import Plan
 from naive.sight import Sight
 
@@ -53,6 +54,10 @@ class Worker:
     queue: list[Request] = field(default_factory=list)
     cache: list[int] = field(default_factory=list)  # blocks, the one used last at the end
     moved: int = 0  # tokens, to be paid for in the next step
+    room: int = 0  # tokens of prompts that a gate lets begin
+    stops: bool = False  # a gate stops the prompts that have begun
+    most: int = 0  # prompts computed in one step
+    left_over: bool = False
 
     @property
     def load(self) -> int:
@@ -83,7 +88,7 @@ class Options:
     spread: float = 0.0
     draft_cost: float = 0.0
     prefix_cache: int = 0
-    gate: bool = False
+    gate: str = "none"
     pause: str = "none"
     pause_from: int = 250
     pause_threshold: float = 5.0
@@ -121,6 +126,7 @@ class Case:
     block_tokens: int = 512
     plan: list["Plan"] | None = None
     is_shut: bool = False
+    gate: Gate | None = None
     is_balancing: bool = False
     quiet_plans: int = 0
     long_was_sent: bool = False

@@ -213,7 +213,7 @@ def with_memory(seed: int) -> RandomFleet:
     """
     fleet = random_fleet(seed, ("max-min",))
     detail = fleet.setting.detail
-    plain = replace(detail, preempt="recompute", pause="none", gate=False, transfer=0.0, drain=(), leave=())
+    plain = replace(detail, preempt="recompute", pause="none", gate="none", transfer=0.0, drain=(), leave=())
     return replace(fleet, setting=replace(fleet.setting, detail=plain, telemetry=None))
 
 

@@ -6,12 +6,15 @@ Seconds are multiples of 2^-20, so that sums of them are exact in whatever order
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from naive import gates as twins
 
 from lbopt.hardware import AffineStepTime
 from lbopt.model import Fleet, RequestPrefixes, Trace
 from lbopt.simulator import ClosedLoop, Detail, SimulationSetting, Telemetry, TraceTimes
+from lbopt.simulator.gates import GATES, read_gate
 
 TICK = 2.0**-20
 BLOCK_TOKENS = 8
@@ -58,8 +61,38 @@ def shared_prefixes(rng: np.random.Generator, trace: Trace) -> RequestPrefixes:
     return RequestPrefixes(block_tokens=BLOCK_TOKENS, first=first, blocks=np.array(blocks, dtype=np.int64))
 
 
-def random_fleet(seed: int, rules: tuple[str, ...] = RULES) -> RandomFleet:
-    """Return fleet number `seed`; each option is on in about every second one."""
+def random_gate(rng: np.random.Generator, name: str | None = None) -> str:
+    """Return the text of a gate whose knobs are small, so that every case of it is met; memory is known."""
+
+    def steps(most: int) -> int:
+        return int(rng.integers(1, most))
+
+    def share(*more: str) -> str:
+        return str(rng.choice(["0.125", "0.5", "0.875", *more]))
+
+    name = name or str(rng.choice(["vllm-ascend", "vllm", "sglang", "trtllm", "atom", "sbs"]))
+    knobs = {
+        "vllm-ascend": "",
+        "vllm": f":interval={steps(12)}",
+        "sglang": f":max_passes={steps(12)},low={share('none')},queue_ratio={share('none', '3')}"
+        f",max_delay_ms={steps(90)}",
+        "trtllm": f":timeout={steps(20)},wait={steps(8) - 1}",
+        "atom": f":fill={share()},ttft_max_ticks={steps(20)},partial_max_ticks={steps(9)},stall_ticks={steps(5)},"
+        f"kv_high_watermark={share('1')},low={share('none', 'none')},max_queue_ms={share('none', '50')}",
+        "sbs": f":window={steps(5)},default_pass={share()},latency={rng.choice(['0', '0.0078125'])}",
+    }
+    return name + knobs[name]
+
+
+def naive_gate(text: str) -> Any:
+    """Return the twin of a gate; None where it does not decide about prompts."""
+    name = text.partition(":")[0]
+    knobs = read_gate(text).knobs
+    return twins.GATES[name](*(float(knobs[knob]) for knob in GATES[name])) if name in twins.GATES else None
+
+
+def random_fleet(seed: int, rules: tuple[str, ...] = RULES, gated: bool = False) -> RandomFleet:
+    """Return fleet number `seed`; each option is on in about every second one, a gate in all if `gated`."""
     rng = np.random.default_rng(seed)
 
     def ticks(most: int) -> float:
@@ -78,7 +111,7 @@ def random_fleet(seed: int, rules: tuple[str, ...] = RULES) -> RandomFleet:
         arrival=np.sort(rng.integers(0, 40 * count, count)) * (1024 * TICK),
         name=f"random fleet {seed}",
     )
-    prefill = int(rng.integers(slots * (1 + draft), slots * (1 + draft) + 40)) if sometimes() else 0
+    prefill = int(rng.integers(slots * (1 + draft), slots * (1 + draft) + 40)) if gated or sometimes() else 0
     least = int((trace.prompt + trace.output).max()) + draft + block
     capacity = least + int(rng.integers(0, 60 * slots))
     chosen = [w for w in range(workers) if sometimes()]
@@ -114,7 +147,7 @@ def random_fleet(seed: int, rules: tuple[str, ...] = RULES) -> RandomFleet:
             jitter=0.0,
             front_ends=1 if pooled else int(rng.integers(1, 4)),
         )
-    if sometimes():
+    if not gated and sometimes():
         pausing = {
             "pause": str(rng.choice(["static", "dynamic"])),
             "pause_from": int(rng.integers(0, 20)),
@@ -123,8 +156,8 @@ def random_fleet(seed: int, rules: tuple[str, ...] = RULES) -> RandomFleet:
             "pause_for": int(rng.integers(1, 20)),
         }
         detail = replace(detail, **pausing)
-    elif sometimes():
-        detail = replace(detail, gate=True)
+    elif gated or sometimes():
+        detail = replace(detail, gate=random_gate(rng) if prefill else "vllm-ascend")
     if prefill and sometimes():
         trace = replace(trace, prefixes=shared_prefixes(rng, trace))
         detail = replace(detail, prefix_cache=BLOCK_TOKENS * int(rng.integers(1, 40)))

@@ -307,5 +307,9 @@ def test_a_gate_lets_nobody_in_while_a_worker_is_full() -> None:
     After step 4 nobody is full, so it starts at decision 4.
     """
     requests = [(0, 5, 4), (0, 1, 2), (1, 1, 1)]
-    assert requests_of(run(requests, Detail(gate=True), workers=2, slots=1), "start_step") == [(0,), (0,), (4,)]
+    assert requests_of(run(requests, Detail(gate="vllm-ascend"), workers=2, slots=1), "start_step") == [
+        (0,),
+        (0,),
+        (4,),
+    ]
     assert requests_of(run(requests, Detail(), workers=2, slots=1), "start_step") == [(0,), (0,), (2,)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -9,15 +10,16 @@ import pytest
 from kernels.rules import many
 from lengths import quick_and_long
 from naive import detail as naive
+from naive.gates import GATES
 from naive.sight import Sight
 from naive.sight import Telemetry as NaiveTelemetry
-from simulator.random_fleets import RandomFleet, random_fleet
+from simulator.random_fleets import RandomFleet, naive_gate, random_fleet
 
 from lbopt.exceptions import InfeasibleDecisionError
 from lbopt.hardware import AffineStepTime
 from lbopt.policies import Observation, make_policy
 from lbopt.policies.decide import decide
-from lbopt.simulator import ClosedLoop, Run, simulate
+from lbopt.simulator import ClosedLoop, Run, SimulationSetting, simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
@@ -98,6 +100,7 @@ def twin_of(fleet: RandomFleet) -> naive.Case:
         reveal_target=None if closed is None else closed.reveal_target,
         uniforms=np.random.default_rng(fleet.seed).random((len(trace), 2)).tolist(),
         sight=sight,
+        gate=naive_gate(detail.gate),
         fixed=law.fixed_seconds,
         per_token=law.seconds_per_token,
     )
@@ -139,6 +142,33 @@ def test_runs_are_those_of_the_twin(first: int) -> None:
             continue
         naive.simulate(case)
         assert_equal(run, case, fleet)
+
+
+@pytest.mark.parametrize("fleets", quick_and_long(many(60, 20), many(2000, 100)))
+def test_gated_runs_are_those_of_the_twin(fleets: int) -> None:
+    held = Counter[str]()
+    for seed in range(fleets):
+        fleet = random_fleet(seed, tuple(TWINS), gated=True)
+        case, detail = twin_of(fleet), fleet.setting.detail
+        assert detail is not None
+        try:
+            run = simulate(fleet.trace, make_policy(fleet.rule), fleet.setting, seed=seed, keep_loads=True)
+        except InfeasibleDecisionError:
+            with pytest.raises(naive.StuckError):
+                naive.simulate(case)
+            continue
+        naive.simulate(case)
+        assert_equal(run, case, fleet)
+        free = simulate(fleet.trace, make_policy(fleet.rule), _without_gate(fleet), seed=seed)
+        held[detail.gate.partition(":")[0]] += free.requests["first_token_clock"].tolist() != [
+            request.first_token_clock for request in case.requests
+        ]
+    assert min(held[name] for name in GATES) > 0
+
+
+def _without_gate(fleet: RandomFleet) -> SimulationSetting:
+    assert fleet.setting.detail is not None
+    return replace(fleet.setting, detail=replace(fleet.setting.detail, gate="none"))
 
 
 class Asked:

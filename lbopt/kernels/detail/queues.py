@@ -21,6 +21,7 @@ Definition: the manual, page *detail*, "A decision", 2.
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.detail.state import NOTHING, PAUSED, SWAPPED, blocks_of, has_room, lose
+from lbopt.kernels.gating import VLLM
 from lbopt.kernels.pausing import DYNAMIC
 from lbopt.kernels.prefix_cache import num_found, use_blocks
 from lbopt.kernels.simulation.state import State, join_queue, take_head
@@ -39,6 +40,16 @@ def reuse(i: int, w: int, state: State) -> None:
             track.lost -= min(track.lost, saved)
             detail.tally.reused += saved
     use_blocks(i, w, rules.cache_blocks, detail.cache)
+
+
+@kernel
+def lacking(i: int, w: int, state: State) -> int:
+    """Return the tokens that request `i`, which waits on worker `w`, would have to compute if it started now."""
+    detail = state.detail
+    track, computed = detail.tracks[i], detail.tracks[i].computed
+    if detail.rules.cache_blocks > 0 and track.held == NOTHING:
+        computed = max(computed, min(num_found(i, w, detail.cache) * detail.rules.cache_block, track.tokens - 1))
+    return int(track.tokens - computed)
 
 
 @kernel
@@ -168,16 +179,26 @@ def let_in(state: State) -> None:
 def let_in_at(w: int, state: State) -> None:
     """Let the heads of worker `w`'s queue run while there are slots and they fit.
 
-    None is let in where a plan of pausing is in force, or a gate is shut.
+    None is let in where a plan of pausing is in force, or a gate is shut. A gate leaves prompts in the queue where it
+    has no room for them.
     """
     detail = state.detail
-    if detail.pausing.terms.in_force == 1 or detail.rules.shut == 1:
+    if detail.pausing.terms.in_force == 1 or detail.gate.terms.shut == 1:
         return
+    code, lacks = detail.gate.terms.code, 0
     while state.running[w] < state.slots[w] and has_arrived(w, state):
+        if code >= VLLM:
+            lacks = lacking(state.queue_head[w], w, state)
+            if lacks > (1 if code == VLLM else 0) and detail.gate.ranks[w].room <= 0:
+                return
         while not has_room(state.queue_head[w], w, state.running[w], detail):
             if state.running[w] > 0 or not reclaim_last(w, state):
                 return
         take_seat(take_head(w, state), w, state)
+        if code >= VLLM:
+            rank = detail.gate.ranks[w]
+            rank.room -= lacks if lacks > 0 else 1 + detail.rules.draft
+            rank.begun += 1 if lacks > 0 else 0
 
 
 @kernel
@@ -186,9 +207,18 @@ def see_free_slots(state: State) -> None:
     detail, sight, f = state.detail, state.sight, 0  # a pool has one front end
     for w in range(state.free.size):
         free = 0
-        if detail.is_open[w] == 1 and (not has_arrived(w, state) or detail.tracks[state.queue_head[w]].held == PAUSED):
+        if detail.is_open[w] == 1 and not _is_blocked(w, state):
             free = max(0, state.slots[w] - sight.running[f, w] - sight.queued[f, w])
         state.free[w] = free
+
+
+@kernel
+def _is_blocked(w: int, state: State) -> bool:
+    """Return whether worker `w`'s queue has a head whose memory is there and that nothing but the worker holds up."""
+    i, detail = state.queue_head[w], state.detail
+    if not has_arrived(w, state) or detail.tracks[i].held == PAUSED:
+        return False
+    return detail.gate.terms.code < VLLM or not has_room(i, w, state.running[w], detail)
 
 
 @kernel

@@ -21,6 +21,7 @@ import numpy as np
 from lbopt.kernels.arrays import Floats, Ints, Record, Records, integers
 from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.gating import Gate
 from lbopt.kernels.pausing import Pausing
 from lbopt.kernels.prefix_cache import PrefixCache
 
@@ -40,8 +41,6 @@ RULES = np.dtype(
         ("draft_seconds", np.float64),  # s a step
         ("seed", np.uint64),
         ("next_event", np.int64),
-        ("gate", np.int64),  # 1: none is let in while a worker is full
-        ("shut", np.int64),  # 1: a worker was full after the last step
         ("cache_block", np.int64),  # tokens
         ("cache_blocks", np.int64),  # that a worker's cache of prefixes holds; 0 = there is none
     ],
@@ -112,6 +111,7 @@ class Detail(NamedTuple):
     shown_own: Ints
     pausing: Pausing
     cache: PrefixCache
+    gate: Gate
 
 
 @kernel

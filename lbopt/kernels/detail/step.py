@@ -12,6 +12,7 @@ from lbopt.kernels.arrays import Ints, Record, Records
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.detail.pausing import plan_pauses
 from lbopt.kernels.detail.state import blocks_of
+from lbopt.kernels.gating import VLLM, end_gated_step
 from lbopt.kernels.routing.books import strike
 from lbopt.kernels.sampling.draw import uniform, word
 from lbopt.kernels.simulation.state import Requests, Rows, Setting, State, share
@@ -59,17 +60,17 @@ def take_detailed_step(requests: Requests, setting: Setting, state: State, rows:
         together += detail.rules.draft_seconds
     seconds = setting.fixed_seconds + slowest + together
 
-    over, shut = 0, False
+    over, any_full = 0, False
     for w in range(G):
         rows.post_loads[r, w] = state.load[w]
-        shut = shut or state.running[w] == state.slots[w]
+        any_full = any_full or state.running[w] == state.slots[w]
         if setting.kv_capacity >= 0 and rows.barrier_loads[r, w] > setting.kv_capacity:
             over += 1
-    detail.rules.shut = 1 if shut and detail.rules.gate == 1 else 0
     rows.made[r] = made
     rows.computed[r] = computed
     rows.experts[r] = math.nan
     end_row(active, completed, over, seconds, progress, rows)
+    end_gated_step(computed, seconds, any_full, detail.gate)
     plan_pauses(state)
 
 
@@ -91,9 +92,13 @@ def _run_worker(w: int, requests: Requests, setting: Setting, state: State) -> t
     seats, tracks, first_token_step = detail.seats[w], detail.tracks, detail.first_token_step
     budget, draft, seed = rules.budget, rules.draft, rules.seed
     enforced, block = rules.blocks >= 0, rules.block
+    gated = detail.gate.terms.code >= VLLM
+    stops = gated and detail.gate.ranks[w].stops == 1
     n = state.running[w]
-    left = budget - (1 + draft) * _num_decoding(n, seats, tracks) if budget > 0 else 0
-    attended, part, tokens, prompts, decoding, kept = 0, 0, 0, 0, 0, 0
+    left = 0
+    if budget > 0:
+        left = budget - (1 + draft) * (n - detail.gate.ranks[w].begun if gated else _num_decoding(n, seats, tracks))
+    attended, part, tokens, prompts, decoding, kept, begun = 0, 0, 0, 0, 0, 0, 0
     load, used = state.load[w], detail.used[w]
     for seat in range(n):
         i = seats[seat]
@@ -103,12 +108,13 @@ def _run_worker(w: int, requests: Requests, setting: Setting, state: State) -> t
         if lacking > 0:
             more = lacking
             if budget > 0:
-                more = min(lacking, left)
+                more = 0 if stops and lacking > 1 else min(lacking, left)
                 left -= more
                 drafts = 0
             _compute(track, more, detail.tally)
             prompts += more
             if track.computed < track.tokens:
+                begun += 1
                 if more > 0:
                     part += 1
                     attended += track.computed
@@ -146,6 +152,8 @@ def _run_worker(w: int, requests: Requests, setting: Setting, state: State) -> t
     state.running[w] = kept
     state.load[w] = load
     detail.used[w] = used
+    if gated:
+        detail.gate.ranks[w].begun = begun
     return attended, part, tokens, prompts, decoding
 
 

@@ -8,9 +8,11 @@ Definition: the manual, page *detail*, "A decision", 1.
 import math
 
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.detail.gate import let_in_gated
 from lbopt.kernels.detail.pausing import carry_out
 from lbopt.kernels.detail.queues import let_in, make_fit
 from lbopt.kernels.detail.state import JOIN, LEAVE, Detail, lose
+from lbopt.kernels.gating import VLLM
 from lbopt.kernels.prefix_cache import forget_all
 from lbopt.kernels.routing.books import strike
 from lbopt.kernels.simulation.state import Requests, Setting, Sight, State, take_head
@@ -139,5 +141,8 @@ def end_decision(state: State) -> None:
     """Let the heads of queues run; where nothing runs, the plan of pausing is forgotten and the gate opens first."""
     if state.progress.active == 0:
         state.detail.pausing.terms.in_force = 0
-        state.detail.rules.shut = 0
-    let_in(state)
+        state.detail.gate.terms.shut = 0
+    if state.detail.gate.terms.code >= VLLM:
+        let_in_gated(state)
+    else:
+        let_in(state)

@@ -29,7 +29,7 @@ from lbopt.kernels.routing.fifo import bind
 from lbopt.kernels.routing.iqr import bind_iqr
 from lbopt.kernels.routing.state import Shown
 from lbopt.kernels.simulation.state import (
-    TAKE_STEP,
+    END_DECISION,
     Requests,
     Setting,
     State,
@@ -207,7 +207,7 @@ def bind_next(w: int, requests: Requests, setting: Setting, state: State) -> Non
         Worker; -1 holds the request back, and all behind it, until the next step.
     """
     if w < 0:
-        state.progress.phase = TAKE_STEP
+        state.progress.phase = END_DECISION
     else:
         bind_pool(w, requests, setting, state)
 

@@ -30,6 +30,7 @@ from lbopt.kernels.simulation.state import (
     BEGIN_DECISION,
     BIND,
     DECIDE,
+    END_DECISION,
     FINISHED,
     NEEDS_DECISION,
     NEEDS_WORKER,
@@ -84,16 +85,18 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
                 if setting.code == EXTERNAL:
                     return NEEDS_DECISION
                 _decide_compiled(requests, setting, state)
-            progress.phase = TAKE_STEP
+            progress.phase = END_DECISION
         if progress.phase == BIND:
             if setting.code != EXTERNAL:
                 bind_pool(-1, requests, setting, state)
             elif progress.pool_head < progress.pool_tail:
                 return NEEDS_WORKER
-            progress.phase = TAKE_STEP
+            progress.phase = END_DECISION
 
-        if in_detail:
-            end_decision(state)
+        if progress.phase == END_DECISION:
+            if in_detail:
+                end_decision(state)
+            progress.phase = TAKE_STEP
         if progress.active == 0:
             awaited = math.inf  # idle until a request comes, or is seen to have room: the clock jumps, no step passes
             if setting.reveal_target < 0 and progress.undiscovered < N:
@@ -122,7 +125,7 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
 def admit_external(requests: Requests, setting: Setting, state: State) -> None:
     """Carry out the decision that the outside wrote into `State.choice`, one worker or -1 per pool position."""
     carry_out_choice(state.progress.pool_tail - state.progress.pool_head, requests, setting, state)
-    state.progress.phase = TAKE_STEP
+    state.progress.phase = END_DECISION
 
 
 @kernel

@@ -176,7 +176,7 @@ PROGRESS = np.dtype(
         ("pool_tail", np.int64),
         ("active", np.int64),  # requests running
         ("queued", np.int64),  # requests in all workers' queues
-        ("phase", np.int64),  # BEGIN_DECISION, DECIDE, BIND or TAKE_STEP
+        ("phase", np.int64),  # BEGIN_DECISION, DECIDE, BIND, END_DECISION or TAKE_STEP
         ("row", np.int64),  # rows written since the caller emptied them
         ("admitted", np.int64),  # of the present decision, as the next three: for the row of the step that follows
         ("waiting", np.int64),
@@ -285,7 +285,8 @@ class Rows(NamedTuple):
 BEGIN_DECISION = 0
 DECIDE = 1
 BIND = 2
-TAKE_STEP = 3
+END_DECISION = 3
+TAKE_STEP = 4
 
 # why the loop came back
 FINISHED = 0
