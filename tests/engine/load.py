@@ -19,16 +19,20 @@ from tests.engine.row import Row
 RULES = ("round-robin", "auto")
 
 
-def write_trace(path: Path, count: int, *, prompt: float, output: float, longest: int, seed: int = 1) -> Path:
-    """Write requests with exponential gaps of mean 1 and log-normal lengths of these medians; return the path."""
+def write_trace(path: Path, count: int, prompt: tuple[int, int], output: tuple[int, int], seed: int = 1) -> Path:
+    """Write requests with exponential gaps of mean 1 and log-normal lengths, each a median and a most; return the path.
+
+    The tokenizer of the test has letters and pairs, so that a prompt has some four times the tokens that are asked for.
+    """
     draw, clock = random.Random(seed), 0.0
     with path.open("w", newline="", encoding="utf-8") as lines:
         table = csv.writer(lines)
         table.writerow(["arrival", "prompt", "output"])
         for _ in range(count):
             clock += draw.expovariate(1.0)
-            tokens = (round(median * draw.lognormvariate(0, 0.8)) for median in (prompt, output))
-            table.writerow([f"{clock:.4f}", *(max(2, min(longest, size)) for size in tokens)])
+            sizes = [round(median * draw.lognormvariate(0, 0.8)) for median, _ in (prompt, output)]
+            limits = (prompt[1], output[1])
+            table.writerow([f"{clock:.4f}", *(max(2, min(pair)) for pair in zip(sizes, limits, strict=True))])
     return path
 
 
@@ -48,7 +52,7 @@ def one_run(fleet: Fleet, rule: str, trace: Path, rate: float) -> tuple[LoadResu
 
 def two_rules(fleet: Fleet) -> Row:
     """120 requests under each rule: all served, and the record has them all."""
-    trace = write_trace(fleet.processes.folder / "trace.csv", 120, prompt=40, output=33, longest=160)
+    trace = write_trace(fleet.processes.folder / "trace.csv", 120, (40, 160), (33, 160))
     detail, ok = [], True
     for rule in RULES:
         result, record = one_run(fleet, rule, trace, 4.0)

@@ -23,8 +23,8 @@ from tests.engine.load import one_run, write_trace
 from tests.engine.model import write_model
 from tests.engine.processes import NotStartedError, processes
 
-#: Keys and values of a token take 32 KiB.
-WIDE = {"num_attention_heads": 32, "num_key_value_heads": 32, "head_dim": 128}
+#: Keys and values of a token take 8 KiB.
+WIDE = {"num_attention_heads": 8, "num_key_value_heads": 8, "head_dim": 128}
 COLUMNS = ("time", "rank", "running", "tokens", "prefill", "computed", "seconds", "waited")
 
 
@@ -80,7 +80,7 @@ def write_steps(steps: np.ndarray, begin: float, path: Path) -> None:
 def record(fleet: Fleet, steps: Path, given: argparse.Namespace) -> None:
     """Run every rule as often as is asked, in turn."""
     trace = fleet.processes.folder / "long.csv"
-    write_trace(trace, given.requests, prompt=600, output=80, longest=2400, seed=given.seed)
+    write_trace(trace, given.requests, (120, 500), (60, 200), given.seed)
     for turn in range(given.repeats):
         for rule in given.rule or ["round-robin", "auto"]:
             begin = time.time()
