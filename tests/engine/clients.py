@@ -152,7 +152,7 @@ def burst(fleet: Fleet) -> Row:
     splits, whole = [], 0
     for _ in range(3):
         with watching(fleet) as seen:
-            whole += sum(answer.is_whole for answer in at_once(fleet, 8, 200))
+            whole += sum(answer.is_whole for answer in at_once(fleet, 8, 100))
         splits.append(max((one.router for one in seen), key=sum, default=[0.0, 0.0]))
     told = ", ".join(":".join(f"{count:.0f}" for count in split) for split in splits)
     ok = whole == 24 and all(sum(split) < 8 or max(split) <= 5 for split in splits)
@@ -162,7 +162,7 @@ def burst(fleet: Fleet) -> Row:
 def several_sequences(fleet: Fleet) -> Row:
     """Requests of 8 sequences each: engines must not hold more than slots, and the router's count must be theirs."""
     with watching(fleet) as seen:
-        answers = at_once(fleet, 4, 200, n=SLOTS, temperature=1.0)
+        answers = at_once(fleet, 4, 100, n=SLOTS, temperature=1.0)
     running, waiting = max(one.running for one in seen), max(one.waiting for one in seen)
     router = max(sum(one.router) for one in seen)
     whole = sum(answer.is_whole for answer in answers)
