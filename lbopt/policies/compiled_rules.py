@@ -64,13 +64,18 @@ class PacedMaxMin:
     ----------
     whole_pool
         Whether it takes the U largest of the pool; else the oldest U.
+    smallest_first
+        Whether the smallest request is placed first: `min-min`.
     """
 
     whole_pool: bool = False
+    smallest_first: bool = False
 
     @property
     def name(self) -> str:
         """What tables call it."""
+        if self.smallest_first:
+            return "min-min:scope=pool" if self.whole_pool else "min-min"
         return "max-min:scope=pool,pace=yes" if self.whole_pool else "max-min:pace=yes"
 
     @property
@@ -87,7 +92,7 @@ class PacedMaxMin:
         if pace is None:
             pace = np.ones(observation.loads.size, dtype=np.int64)
         load, free = observation.loads.copy(), observation.free_slots.copy()
-        for i in np.argsort(-seen, kind="stable")[:U].tolist():
+        for i in np.argsort(seen if self.smallest_first else -seen, kind="stable")[:U].tolist():
             open_workers = np.flatnonzero(free)
             g = open_workers[np.argmin(pace[open_workers] * (load[open_workers] + sizes[i]))]
             chosen[i] = g
@@ -278,6 +283,15 @@ def max_min(scope: str = "oldest", pace: bool = False) -> CompiledPolicy | Paced
         code=codes.MAX_MIN,
         parameters={"whole_pool": int(scope == "pool")},
     )
+
+
+def min_min(scope: str = "oldest") -> PacedMaxMin:
+    """Return the rule that places the smallest of the oldest U requests first, or the U smallest of the whole pool.
+
+    Loads count by the speed of their workers, where it is known.
+    """
+    check_choice("min-min", "scope", scope, SCOPES)
+    return PacedMaxMin(whole_pool=scope == "pool", smallest_first=True)
 
 
 def worker_rule(

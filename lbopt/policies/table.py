@@ -21,7 +21,8 @@ from lbopt.exceptions import InputError
 from lbopt.policies import compiled_rules
 from lbopt.policies.bf_io import BfIo
 from lbopt.policies.br_h import BrH
-from lbopt.policies.compiled_rules import auto, br_0, br_0_bypass, iqr, max_min
+from lbopt.policies.classical import AntColony, Carton, HoneyBee, OlbLbmm, PowerOfD, Throttled
+from lbopt.policies.compiled_rules import auto, br_0, br_0_bypass, iqr, max_min, min_min
 from lbopt.policies.decode_programs import BarrierTime, CountThenLoad, LevelThenLoad
 from lbopt.policies.editions import VERSIONED, present_edition
 from lbopt.policies.experts import domain, eldr
@@ -62,6 +63,13 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "lmdeploy": compiled_rules.lmdeploy,
     "lightllm": compiled_rules.lightllm,
     "vllm-ascend": compiled_rules.vllm_ascend,
+    "min-min": min_min,
+    "power-of-d": PowerOfD,
+    "throttled": Throttled,
+    "honey-bee": HoneyBee,
+    "olb-lbmm": OlbLbmm,
+    "carton": Carton,
+    "ant-colony": AntColony,
 }
 
 
@@ -184,6 +192,25 @@ ABOUT: dict[str, About] = {
         "takes the worker with the fewest prompt tokens among the requests that this router sent",
         "own requests in flight and their prompts",
         "vllm-ascend, load_balance_proxy_server_example.py at 182b75e (decode side)",
+    ),
+    "min-min": About("smallest request first, each to the lightest worker", "sizes, loads", "BF-IO, appendix A.1.1"),
+    "power-of-d": About(
+        "takes the one with the fewest requests of d random workers", "requests", "BF-IO, appendix A.1.1"
+    ),
+    "throttled": About("takes the first worker below a number of requests", "requests", "BF-IO, appendix A.1.1"),
+    "honey-bee": About("draws a worker, light ones more often", "loads", "BF-IO, appendix A.1.1"),
+    "olb-lbmm": About(
+        "takes the worker with the fewest requests, once in some steps min-min",
+        "requests, loads",
+        "BF-IO, appendix A.1.1",
+    ),
+    "carton": About(
+        "takes the worker with the most credit for prompt tokens, less of it for heavy ones",
+        "sizes, loads",
+        "BF-IO, appendix A.1.1",
+    ),
+    "ant-colony": About(
+        "searches by ants for the placement of least imbalance", "sizes, loads, free slots", "BF-IO, appendix A.1.1"
     ),
 }
 
