@@ -100,7 +100,7 @@ class AuditConfig(Configuration):
             kept="once",
         ),
     ] = DEFAULT_RULES
-    logged: Annotated[str | None, Option("Rule that wrote the log.", shown="recognised")] = None
+    logged: Annotated[str | None, Option("Rule that wrote the log.", shown="recognised", later="left out")] = None
     price: Annotated[
         float | None,
         Option(
