@@ -126,6 +126,8 @@ class RequestSource(Configuration):
 
     def draw_for(self, seed: int, *, num_seeds: int = 1) -> Trace:
         """Return the requests of one seed."""
+        if self.is_family and self.columns():
+            raise InputError(f"columns are of a file, and '{self.trace}' is a family, whose requests are drawn")
         if self.is_family:
             return open_trace(self.trace, count=self.count or DEFAULT_COUNT, seed=seed)
         whole = self._whole()

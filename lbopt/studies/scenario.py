@@ -14,6 +14,9 @@ from lbopt.studies.requests import RequestSource
 
 ARRIVALS = ("closed", "trace")
 
+#: Workers and slots where nothing else is said.
+_FLEET = (8, 72)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario(Configuration):
@@ -27,8 +30,16 @@ class Scenario(Configuration):
     what = "a scenario"
 
     requests: RequestSource = field(default_factory=RequestSource)
-    num_workers: Annotated[int, Option("Number of workers.", names=("--workers", "-G"), key="workers", first=True)] = 8
-    slots_per_worker: Annotated[int, Option("Slots per worker.", names=("--slots", "-B"), key="slots", first=True)] = 72
+    num_workers: Annotated[int, Option("Number of workers.", names=("--workers", "-G"), key="workers", first=True)] = (
+        _FLEET[0]
+    )
+    slots_per_worker: Annotated[int, Option("Slots per worker.", names=("--slots", "-B"), key="slots", first=True)] = (
+        _FLEET[1]
+    )
+    fleet: Annotated[
+        str | None,
+        Option("Workers and slots in one word, e.g. `8x64`.", shown="as above", later="left out"),
+    ] = None
     kv_capacity: Annotated[
         int | None, Option("KV tokens a worker can hold; exceeding it is reported, or see detail.")
     ] = None
@@ -78,7 +89,16 @@ class Scenario(Configuration):
     power: Annotated[str, Option("How power is read: **share**, **split**, **split-fixed-busy** or **mfu**.")] = "share"
 
     def check(self) -> None:
-        """Refuse a fleet, a load or an event order that cannot be."""
+        """Refuse a fleet, a load or an event order that cannot be, and write a fleet in one word as two numbers."""
+        if self.fleet is not None:
+            workers, sign, slots = self.fleet.partition("x")
+            if not (sign and workers.isdecimal() and slots.isdecimal()):
+                raise InputError(f"fleet is '{self.fleet}'; expected WORKERSxSLOTS, such as 8x64")
+            named = {"num_workers": int(workers), "slots_per_worker": int(slots), "fleet": None}
+            if (self.num_workers, self.slots_per_worker) not in (_FLEET, (int(workers), int(slots))):
+                raise InputError(f"fleet is {self.fleet}, beside workers or slots that are others; give one of both")
+            for name, value in named.items():
+                object.__setattr__(self, name, value)
         if self.arrivals == "closed" and self.load is not None:
             raise InputError("load has a meaning only for arrivals=trace; a closed loop is always saturated")
         if self.arrivals == "trace" and self.reveal_target is not None:

@@ -64,7 +64,7 @@ class SimulationConfig:
 
     scenario: Scenario = field(default_factory=Scenario)
     policy: Annotated[
-        str, Option("A rule, replay:FILE, or file.py:function.", names=("--policy", "-p"), first=True)
+        str, Option("A rule, replay:FILE, or file.py:function.", names=("--policy", "--rule", "-p"), first=True)
     ] = "fcfs"
     horizon: Annotated[
         int | None,

@@ -8,14 +8,27 @@ from studies.small_study import NAMES, POLICIES, small_config
 
 from lbopt.exceptions import InputError
 from lbopt.solvers import solve
-from lbopt.studies.gap import decisions, run_gap, study
+from lbopt.studies.gap import GapConfig, decisions, run_gap, study
 from lbopt.studies.requests import RequestSource
+from lbopt.studies.scenario import Scenario
+
+
+def test_a_fleet_in_one_word_and_the_rule_in_use():
+    scenario = Scenario(fleet="8x64")
+    assert (scenario, scenario.to_dict()) == (plain := Scenario(slots_per_worker=64), plain.to_dict())
+    for given, said in (
+        ({"fleet": "8"}, "expected WORKERSxSLOTS"),
+        ({"fleet": "2x3", "num_workers": 4}, "give one of both"),
+        ({"fleet": "0x3"}, "workers"),
+    ):
+        with pytest.raises(InputError, match=said):
+            Scenario(**given)
+    assert GapConfig(baseline="round-robin", policies=("br-0",)).policies == ("round-robin", "br-0")
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"baseline": "br-0"}, "baseline 'br-0' is not among the policies"),
         ({"baseline": "brr-0"}, "unknown policy 'brr-0'"),
         ({"policies": ("fcfs", "random", "fcfs")}, "policy 'fcfs' is named twice"),
         ({"policies": ("br-0", "br-0:stage_switch=7")}, "policy 'br-0' is named twice"),

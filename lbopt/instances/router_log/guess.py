@@ -245,7 +245,7 @@ class Chooser:
         if quantity == "worker" and self.export.by_client:
             return InputError(
                 f"{self.table.source} is a file of {self.export.name}: {NO_WORKER}: lbopt gap {self.table.source} "
-                "--workers 8 --slots 64 --policy round-robin --policy auto"
+                f"--fleet 8x64 --rule round-robin{' --arrivals trace' * bool(self.find('arrival'))}"
             )
         if quantity in ("prompt", "output") and self.export.of_gateway and not self._like[quantity]:
             return InputError(f"{self.table.source} ({self.export.name}): {NO_TOKENS}")

@@ -61,7 +61,15 @@ class GapConfig(Configuration):
             shown="all rules",
         ),
     ] = DEFAULT_POLICIES
-    baseline: Annotated[str | None, Option("Policy that differences are taken to.", shown="the first")] = None
+    baseline: Annotated[
+        str | None,
+        Option(
+            "Policy that differences are taken to, such as the rule in use.",
+            names=("--baseline", "--rule"),
+            key="baseline",
+            shown="the first",
+        ),
+    ] = None
     states: Annotated[int, Option("States per behaviour.", first=True, low=1)] = 50
     seed: Annotated[int, Option("First seed.", first=True, low=0)] = 0
     seeds: Annotated[int, Option("Number of seeds of the long runs.", low=1)] = 1
@@ -101,6 +109,8 @@ class GapConfig(Configuration):
                 f"detail is '{self.scenario.detail}': states to be solved are sampled from workers without it, since a "
                 "request that may be pre-empted or restarted is no part of the step's problem; leave detail out"
             )
+        if self.baseline is not None and self.baseline not in self.policies:
+            object.__setattr__(self, "policies", (self.baseline, *self.policies))
         if self.predictor is not None:
             check_predictor(self.predictor)
         check_solver(self.solver, self.time_limit)

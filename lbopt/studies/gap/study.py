@@ -143,8 +143,6 @@ def _policies(config: GapConfig) -> list[Policy]:
     names = [policy.name for policy in policies]
     if (doubled := repeated(names)) is not None:
         raise InputError(f"policy '{doubled}' is named twice")
-    if baseline_of(config) not in names:
-        raise InputError(f"baseline '{config.baseline}' is not among the policies: {', '.join(names)}")
     return policies
 
 
