@@ -166,9 +166,13 @@ def count_of(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
 
 
+_COUNTED = (("prompt", "input"), ("completion", "output"))
+
+
 def usage_of(answer: Any) -> Usage:
-    """Return what an answer or an event, parsed, says under `usage`."""
+    """Return what an answer or an event, parsed, says under `usage`: as completions, responses or messages have it."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
     if not isinstance(usage, dict):
         return Usage(None, None)
-    return Usage(count_of(usage.get("prompt_tokens")), count_of(usage.get("completion_tokens")))
+    prompt, made = (usage.get(f"{old}_tokens", usage.get(f"{new}_tokens")) for old, new in _COUNTED)
+    return Usage(count_of(prompt), count_of(made))

@@ -95,7 +95,7 @@ def test_the_last_of_equal_fields_counts_as_in_an_engine():
         (b'{"routed_dp_rank": null}', "routed_dp_rank is set"),
         (b'{"model": ["' + b"x" * 10**6 + b'"]}', "model is '"),
         (b'{"model": {"a": 1}}', "model is {'a': 1}"),
-        (b'{"stream": 1}', "stream is 1"),
+        (b'{"stream": 2}', "stream is 2"),
         (b'{"more": ' + b"[" * 127 + b"]" * 127 + b"}", None),
         (b'{"more": ' + b"[" * 128 + b"]" * 128 + b"}", "deeper than 128"),
         (b'{"more": ' + b'{"a":[' * 64 + b"1" + b"]}" * 64 + b"}", "deeper than 128"),

@@ -41,7 +41,7 @@ def test_the_async_client_streams_tools_and_logprobs(openai):
 
     async def check():
         engine = Speaking(tokens=4)
-        async with fleet([engine]) as (router, _, base):
+        async with fleet([engine], ask_usage=False) as (router, _, base):
             client = openai.AsyncOpenAI(base_url=base + "/v1", api_key="sk-anything", max_retries=0)
             chunks = [
                 chunk

@@ -77,7 +77,7 @@ def test_a_full_queue_refuses_with_a_time_to_come_back():
             assert statuses.count(429) == 5
             async with client.post(base + "/v1/completions", json={"model": "other", "prompt": ""}) as answer:
                 assert answer.status == 404
-                assert (await answer.json())["error"]["code"] == "model_not_found"
+                assert (await answer.json())["error"]["type"] == "NotFoundError"
             assert router.metrics.refused == {"queue_full": 5, "model": 1}
 
     run(check())

@@ -9,7 +9,7 @@ for long.
 Of an answer that does not stream its usage is read, its error, and what a prefiller hands over. The rest may be
 anything, and is not built.
 
-Answers of the router's own, in the form in which OpenAI's API tells of errors.
+Answers of the router's own, in the form in which vLLM tells of errors.
 
 What the router reads of a client's request: model, whether it streams, how long its prompt is. Never more.
 
@@ -32,6 +32,7 @@ import json
 import math
 from codecs import BOM_UTF8
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -135,32 +136,36 @@ def read_answer(data: bytes) -> dict[str, Any]:
     return {name: parsed(bytes(raw)) for name, raw in fields.items() if isinstance(raw, Raw)}
 
 
-#: `type` of an error that the client made.
-INVALID = "invalid_request_error"
+def error_of(status: int, message: str, param: str | None = None) -> bytes:
+    """Return an error as vLLM tells of it: its type is that of its status, such as `NotFoundError`."""
+    kind = HTTPStatus(status).phrase.replace(" ", "").removesuffix("Error") + "Error"
+    return compact({"error": {"message": message, "type": kind, "param": param, "code": status}})
 
 
-def refuse(
-    status: int, message: str, kind: str = INVALID, *, code: str | None = None, retry_after: float | None = None
-) -> web.Response:
+def compact(data: object) -> bytes:
+    """Return plain data as JSON without a blank, as engines send it."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
+
+
+def refuse(status: int, message: str, *, param: str | None = None, retry_after: float | None = None) -> web.Response:
     """Return an error.
 
     Parameters
     ----------
-    kind
-        `type` of the error.
-    code
-        `code` of the error.
+    param
+        The field that is to blame.
     retry_after
         Seconds after which another try may succeed.
     """
-    body = {"error": {"message": message, "type": kind, "param": None, "code": code}}
     headers = {} if retry_after is None else {"Retry-After": str(max(1, math.ceil(retry_after)))}
-    return web.Response(status=status, text=json.dumps(body), content_type="application/json", headers=headers)
+    return web.Response(
+        status=status, body=error_of(status, message, param), content_type="application/json", headers=headers
+    )
 
 
 def as_json(data: object, status: int = 200) -> web.Response:
     """Return plain data as JSON."""
-    return web.Response(status=status, text=json.dumps(data), content_type="application/json")
+    return web.Response(status=status, body=compact(data), content_type="application/json")
 
 
 class Refusal(Exception):
@@ -170,24 +175,24 @@ class Refusal(Exception):
     ----------
     why
         By which it is counted; "" = it is not.
-    status, message, kind, more
+    status, message, more
         Of the answer, see `refuse`.
     """
 
-    def __init__(self, why: str, status: int, message: str, kind: str = INVALID, **more: Any) -> None:
+    def __init__(self, why: str, status: int, message: str, **more: Any) -> None:
         super().__init__(why)
-        self.answer = refuse(status, message, kind, **more)
+        self.answer = refuse(status, message, **more)
         self.why = why
 
 
 def over_budget() -> Refusal:
     """Return the refusal of a request whose bytes have no room."""
-    return Refusal("held_bytes", 503, "requests and answers hold held_bytes already", "overloaded", retry_after=2)
+    return Refusal("held_bytes", 503, "requests and answers hold held_bytes already", retry_after=2)
 
 
 def slow_body(why: str = "") -> Refusal:
     """Return the refusal of a request whose body does not come."""
-    return Refusal(why, 408, "the body took longer than body_seconds to arrive", "timeout")
+    return Refusal(why, 408, "the body took longer than body_seconds to arrive")
 
 
 #: Bytes of a list whose texts are counted one by one; of a larger one its bytes in JSON stand for those of its texts.
@@ -246,9 +251,13 @@ class _Body(msgspec.Struct, gc=False):
     stream: Raw | UnsetType = UNSET
     prompt: Raw | UnsetType = UNSET
     messages: Raw | UnsetType = UNSET
+    input: Raw | UnsetType = UNSET
+    system: Raw | UnsetType = UNSET
+    instructions: Raw | UnsetType = UNSET
     stream_options: Raw | UnsetType = UNSET
     max_tokens: Raw | UnsetType = UNSET
     max_completion_tokens: Raw | UnsetType = UNSET
+    max_output_tokens: Raw | UnsetType = UNSET
     n: Raw | UnsetType = UNSET
     best_of: Raw | UnsetType = UNSET
     # What tells an engine of vLLM or SGLang where to pull blocks from, or which rank of it answers.
@@ -263,11 +272,10 @@ class _Body(msgspec.Struct, gc=False):
     disagg_prefill_dp_rank: Raw | UnsetType = UNSET
 
 
-class _Message(msgspec.Struct, gc=False):
-    content: Raw | UnsetType = UNSET
-
-
 class _Part(msgspec.Struct, gc=False):
+    """A message, or a part of one."""
+
+    content: Raw | UnsetType = UNSET
     text: Raw | UnsetType = UNSET
 
 
@@ -275,7 +283,6 @@ _OF_ROUTER = _Body.__struct_fields__[_Body.__struct_fields__.index("kv_transfer_
 
 _read_body = msgspec.json.Decoder(_Body).decode
 read_fields = msgspec.json.Decoder(dict[str, Raw]).decode
-_read_messages = msgspec.json.Decoder(list[_Message]).decode
 _read_parts = msgspec.json.Decoder(list[_Part]).decode
 _read_list = msgspec.json.Decoder(list[Raw]).decode
 
@@ -288,7 +295,7 @@ def read_ask(body: bytes, *, chat: bool, whole: bool = False) -> Ask:
     body
         The bytes.
     chat
-        Whether it is a chat.
+        Whether its prompt is made of messages or `input`, and not `prompt`.
     whole
         Whether all fields are wanted.
 
@@ -316,7 +323,10 @@ def read_ask(body: bytes, *, chat: bool, whole: bool = False) -> Ask:
     for name in _OF_ROUTER:
         if getattr(read, name) is not UNSET:
             raise InputError(f"{name} is set by the router; leave it out")
-    units, exact, prompts = _chat_units(_json(read.messages)) if chat else _prompt_units(_json(read.prompt))
+    texts = (read.messages, read.input, read.system, read.instructions)
+    told = (sum(map(_text_units, map(_json, texts))), False, 1) if chat else _prompt_units(_json(read.prompt))
+    units, exact, prompts = told
+    most = map(_count, map(_json, (read.max_completion_tokens, read.max_output_tokens, read.max_tokens)))
     choices = max(_count(_json(read.n)) or 1, _count(_json(read.best_of)) or 1)
     return Ask(
         model=_model(_json(read.model)),
@@ -324,7 +334,7 @@ def read_ask(body: bytes, *, chat: bool, whole: bool = False) -> Ask:
         units=units,
         exact=exact,
         wants_usage=read.stream_options is not UNSET,
-        most_tokens=_count(_json(read.max_completion_tokens)) or _count(_json(read.max_tokens)),
+        most_tokens=next(filter(None, most), None),
         choices=min(choices, MOST_SEQUENCES // prompts),
         prompts=prompts,
         data=read_fields(body) if whole else {},
@@ -350,10 +360,15 @@ def _model(value: bytes) -> str | None:
     return msgspec.json.decode(value, type=str | None)
 
 
+#: What engines take for true and false beside these words, in any case of letters.
+_YES, _NO = (b"true", b"1", b"yes", b"on", b"y", b"t"), (b"false", b"0", b"no", b"off", b"n", b"f", b"null")
+
+
 def _streams(value: bytes) -> bool:
-    if value not in (b"true", b"false", b"null"):
+    word = value.strip(b'"').lower()
+    if word not in _YES + _NO:
         raise InputError(f"stream is {_shown(value)}; expected true or false")
-    return value == b"true"
+    return word in _YES
 
 
 def _count(value: bytes) -> int | None:
@@ -385,18 +400,14 @@ def _prompt_units(prompt: bytes) -> tuple[int, bool, int]:
     return sum(_bytes_of(bytes(text)) for text in texts), False, min(len(texts), MOST_SEQUENCES)
 
 
-def _chat_units(messages: bytes) -> tuple[int, bool, int]:
-    """Return the bytes of text of all messages; pictures and sounds are not counted."""
-    total = 0
+def _text_units(text: bytes) -> int:
+    """Return the bytes of a text, or of all in a list of messages or parts; pictures and sounds are not counted."""
+    if text[:1] != b"[":
+        return _bytes_of(text)
     try:
-        for message in _read_messages(messages):
-            content = _json(message.content)
-            total += _bytes_of(content)
-            if content[:1] == b"[":
-                total += sum(_bytes_of(_json(part.text)) for part in _read_parts(content))
+        return sum(_bytes_of(_json(part.text)) + _text_units(_json(part.content)) for part in _read_parts(text))
     except msgspec.DecodeError:  # an engine says what is wrong with them
-        pass
-    return total, False, 1
+        return 0
 
 
 def with_field(body: bytes, name: str, value: Any) -> bytes:

@@ -18,9 +18,21 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from lbopt.serving.http_client import request_head
 from lbopt.serving.router.ask import read_fields, refuse
+from lbopt.serving.router.clients import OverBudgetError, Share
 from lbopt.serving.router.endpoint import delay
-from lbopt.serving.router.forward import Attempt, ClientGone, Result, end_with_error, is_of_request
+from lbopt.serving.router.forward import (
+    LARGEST_ANSWER,
+    OF_ENGINE,
+    Attempt,
+    ClientGone,
+    Result,
+    end_with_error,
+    headers_for_client,
+    headers_for_engine,
+    is_of_request,
+)
 from lbopt.serving.router.job import RETRY_AFTER, SAID, Job, Stop
 from lbopt.serving.state import Stage
 
@@ -97,7 +109,7 @@ async def _try(router: Router, job: Job, request: web.Request) -> web.StreamResp
         if not tracker.has_ended:
             return None
         if job.begun is None:
-            return refuse(502, f"{made.why}, which cannot be continued", "upstream_error")
+            return refuse(502, f"{made.why}, which cannot be continued")
         await end_with_error(job.begun, f"{made.why}, which cannot be continued")
         return job.begun  # type: ignore[no-any-return]
     if result is Result.AGAIN and not tracker.has_ended:
@@ -108,7 +120,32 @@ async def _try(router: Router, job: Job, request: web.Request) -> web.StreamResp
             job.text.clear()
             return None
     router.failed(job)
-    return refuse(502, made.why, "upstream_error") if job.begun is None else made.answer
+    return refuse(502, made.why) if job.begun is None else made.answer
+
+
+async def pass_on(router: Router, request: web.Request, model: str, body: bytes, share: Share) -> web.Response:
+    """Return what an engine of a model answers to a request that generates nothing; if it fails, another."""
+    workers = [worker for group in router.fleet.pools[model].groups for worker in group.open_workers]
+    able = [worker.payload for worker in sorted(workers, key=lambda worker: worker.virtual_load)]
+    answer = refuse(*SAID[Stop.NO_WORKER], retry_after=RETRY_AFTER)
+    for endpoint in [endpoint for endpoint in able if endpoint.address.url][: router.options.retries + 1]:
+        url, headers = endpoint.address.url, headers_for_engine(request.headers) | endpoint.headers()
+        head = request_head(url, request.path_qs, headers, len(body), request.method)
+        try:
+            told, data = await router.wires.fetch(
+                url, head, body, seconds=router.options.idle_seconds, most=LARGEST_ANSWER, hold=share.take
+            )
+        except OverBudgetError:
+            return router.over_budget()
+        except OSError as fault:
+            router.note_fault(endpoint)
+            answer = refuse(502, f"{endpoint.called} gave no answer: {type(fault).__name__}")
+            continue
+        answer = web.Response(status=told.status, body=data, headers=headers_for_client(told.headers))
+        if told.status not in OF_ENGINE:
+            break
+        router.poller.suspect(endpoint)
+    return answer
 
 
 def _silent(router: Router, job: Job) -> bool:
@@ -133,20 +170,20 @@ async def _tokenize(router: Router, job: Job) -> None:
 
 async def _stopped(router: Router, job: Job, request: web.Request) -> web.StreamResponse:
     """End a request that was interrupted."""
-    status, why, kind = SAID[job.reason]
+    status, why = SAID[job.reason]
     if not job.tracker.has_ended:
         fleet, overdue = router.fleet, job.reason in (Stop.EXPIRED, Stop.NO_PREFILLER, Stop.PREFILLER)
         (fleet.expired if overdue else fleet.failed)(job.tracker, router.now())
     router.metrics.stopped[job.reason.value] += 1
     if job.begun is None:
-        return refuse(status, why, kind, retry_after=RETRY_AFTER if status == 503 else None)
+        return refuse(status, why, retry_after=RETRY_AFTER if status == 503 else None)
     if job.reason is Stop.SLOW_CLIENT or job.begun.content_length is not None:  # a whole answer takes no event
         if request.transport is not None:
             request.transport.abort()
     else:
         try:
             async with asyncio.timeout(1.0):
-                await end_with_error(job.begun, why, kind)
+                await end_with_error(job.begun, why, status)
         except TimeoutError:
             pass
     return job.begun  # type: ignore[no-any-return]

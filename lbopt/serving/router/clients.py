@@ -147,7 +147,7 @@ class ClientConnection(web.RequestHandler):
         self._is_chunked = "Transfer-Encoding" in request.headers
         if not self.is_spare or request.path in _OPEN_TO_ALL:
             return None
-        return refuse(503, "the router has as many connections as it may", "overloaded", retry_after=2)
+        return refuse(503, "the router has as many connections as it may", retry_after=2)
 
     def end(self) -> None:
         """Note that a request has been dealt with; what is left of its answer is on its way."""
@@ -181,7 +181,7 @@ class ClientConnection(web.RequestHandler):
         """Return the answer to a request that cannot be read, after which the connection closes."""
         super().handle_error(request, status, exc, message)  # logs; raises where an answer has begun
         if status >= 500:
-            answer = refuse(status, "the router failed to answer the request", "internal_error")
+            answer = refuse(status, "the router failed to answer the request")
         else:
             answer = refuse(status, f"the request is not valid HTTP: {_first_line(message)}")
         answer.force_close()

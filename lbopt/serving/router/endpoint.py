@@ -17,12 +17,13 @@ import asyncio
 import logging
 from dataclasses import InitVar, dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from lbopt.serving.http_client import Wires, request_head
 from lbopt.serving.process import repeat
+from lbopt.serving.router.ask import parsed
 from lbopt.serving.router.fleet_file import WorkerAddress
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.options import RouterOptions
@@ -273,6 +274,17 @@ class Poller:
         request = request_head(url, path, {}, 0, "GET")
         head, data = await self._wires.fetch(url, request, seconds=options.poll_timeout, most=LARGEST_SCRAPE)
         return head.status, data
+
+    async def card(self, model: str) -> dict[str, Any] | None:
+        """Return how an engine describes a model in its list of models; None where none does."""
+        pool = self._router.fleet.pools[model]
+        urls = [w.payload.address.url for group in pool.groups for w in group.open_workers if w.payload.address.url]
+        try:
+            status, data = await self._get(urls[0], "/v1/models")
+            cards = parsed(data)["data"] if status == 200 else []
+            return next((card for card in cards if card["id"] == model), None)
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            return None
 
     async def tokenize(self, job: Job) -> int | None:
         """Ask an engine of the job's model for the tokens of its prompt; None where none can say."""

@@ -34,6 +34,8 @@ _USAGE = re.compile(rb',\s?"usage":\s?\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}')
 _COUNTS = re.compile(
     rb'(?<!\[\]),"usage":\{"prompt_tokens":(\d{1,9}),"total_tokens":\d{1,9},"completion_tokens":(\d{1,9})\}\}\Z'
 )
+#: The last events of a response and of messages, which have no ``[DONE]``.
+_LAST = ("response.completed", "response.incomplete", "response.failed", "message_stop")
 #: Bytes of an empty line that may have come before its last one.
 _LONGEST_START = 3
 
@@ -292,6 +294,13 @@ class EventCounter:
                     self._text.append(_text_of(choice))
                     self._num_kept += len(self._text[-1])
                     self.is_endless = self._num_kept > LONGEST_TEXT
+        kind = event.get("type")
+        if isinstance(kind, str):  # of a response or of messages
+            made = kind.endswith("delta") and kind != "message_delta"
+            self.finished = self.finished or kind in _LAST
+            if kind == "response.failed":
+                self.error = self.error or 500
+            event = next((event[name] for name in ("message", "response") if isinstance(event.get(name), dict)), event)
         self._only_usage = not choices and isinstance(event.get("usage"), dict)
         usage = usage_of(event)
         if usage.prompt is not None and (self._made is None or not choices):  # else of one prompt of several
@@ -314,6 +323,7 @@ def _tells_more(data: bytes) -> bool:
         or (b'"usage"' in data and b'"usage":null' not in data and b'"usage": null' not in data)
         or b'"role"' in data
         or b'"error"' in data
+        or ((b'"type":"' in data or b'"type": "' in data) and b'delta"' not in data)
     )
 
 
@@ -338,9 +348,3 @@ def code_of(error: Any) -> int:
     """Return the status that an error of an engine names; 0 where it names none."""
     code = error.get("code") if isinstance(error, dict) else None
     return code if type(code) is int and 400 <= code < 600 else 0
-
-
-def error_event(message: str, kind: str) -> bytes:
-    """Return an event that tells a client why its stream ends."""
-    body = {"error": {"message": message, "type": kind, "param": None, "code": None}}
-    return b"data: " + json.dumps(body).encode() + b"\n\n"

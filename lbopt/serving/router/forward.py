@@ -18,10 +18,10 @@ from aiohttp import web
 
 from lbopt.serving.http_client import request_head
 from lbopt.serving.http_wire import Head, Wire
-from lbopt.serving.router.ask import read_answer, refuse, with_field
+from lbopt.serving.router.ask import error_of, read_answer, refuse, with_field
 from lbopt.serving.router.clients import OverBudgetError
 from lbopt.serving.router.endpoint import Endpoint, asked_rest
-from lbopt.serving.router.events import EventCounter, code_of, error_event
+from lbopt.serving.router.events import EventCounter, code_of
 from lbopt.serving.router.job import Job
 from lbopt.serving.router.signatures import HEADER, KEY_HEADER
 from lbopt.serving.scrape import Usage, usage_of
@@ -52,8 +52,10 @@ OF_REQUEST = frozenset({400, 413, 422})
 _MOST_UNSENT = 2**16
 #: Seconds in which an engine has to end its answer behind ``[DONE]``; then its connection is closed.
 _LONGEST_END = 1.0
+#: What an answer of a completion or chat, a response or messages has.
+_ANSWERS = (b'"choices"', b'"output"', b'"content"')
 #: Largest answer that is not a stream, bytes.
-_LARGEST_ANSWER = 256 * 2**20
+LARGEST_ANSWER = 256 * 2**20
 #: Bytes of one that are written at once.
 _PIECE = 2**18
 
@@ -97,7 +99,7 @@ def _named_by(headers: Iterable[tuple[str, str]]) -> set[str]:
 def asks_usage(router: Router, job: Job, endpoint: Endpoint) -> bool:
     """Return whether the router asks for usage of a stream for which its client has not: by default engines of vLLM."""
     asks = router.options.ask_usage
-    is_open = job.ask.streams and not job.ask.wants_usage
+    is_open = job.ask.streams and not job.ask.wants_usage and job.path.startswith(("/v1/completions", "/v1/chat/"))
     return is_open and (endpoint.address.url in router.poller.of_vllm if asks is None else asks)
 
 
@@ -227,7 +229,7 @@ class Attempt:
         told = _told(body) if head.status == 200 else {}
         error = told.get("error")
         why = "sent no answer" if error is None else "answered with an error"
-        if head.status == 200 and b'"choices"' in body and error is None:
+        if head.status == 200 and error is None and any(name in body for name in _ANSWERS):
             self._taken()
             self._count(usage_of(told))
             router.finished(job, self._attempt)
@@ -236,7 +238,7 @@ class Attempt:
         else:
             router.failed(job, rejected=is_of_request(code_of(error) or head.status))
             if head.status < 400 and (head.status >= 300 or error is None):
-                self.answer = refuse(502, self.why, "upstream_error")
+                self.answer = refuse(502, self.why)
                 return Result.ANSWERED
         job.heard_at = 0.0
         self.answer = answer = await self._begin(head, len(body))
@@ -260,9 +262,9 @@ class Attempt:
                 except OverBudgetError:
                     self.answer = router.over_budget()
                     return None
-                if share.held > _LARGEST_ANSWER:
-                    self.why = f"{self._endpoint.called} sent an answer of more than {_LARGEST_ANSWER:,} bytes"
-                    self.answer = refuse(502, self.why, "upstream_error")
+                if share.held > LARGEST_ANSWER:
+                    self.why = f"{self._endpoint.called} sent an answer of more than {LARGEST_ANSWER:,} bytes"
+                    self.answer = refuse(502, self.why)
                     return None
             if job.share is not None:
                 job.share.add(share)
@@ -289,7 +291,7 @@ class Attempt:
                     if self._is_refused("sent no answer", head):
                         return Result.AGAIN
                     router.failed(job)
-                    self.answer = refuse(502, self.why, "upstream_error")
+                    self.answer = refuse(502, self.why)
                     return Result.ANSWERED
                 if data:
                     if answer is None:
@@ -416,10 +418,10 @@ class Attempt:
         return Result.RECOMPUTED
 
 
-async def end_with_error(answer: web.StreamResponse, why: str, kind: str = "upstream_error") -> None:
+async def end_with_error(answer: web.StreamResponse, why: str, status: int = 502) -> None:
     """End a stream that has begun with an event that says why, behind an empty line: a long event may have no end."""
     with suppress(ConnectionError, RuntimeError):  # the client has gone
-        await answer.write(b"\n\n" + error_event(f"{why}; the answer is not whole", kind))
+        await answer.write(b"\n\ndata: " + error_of(status, f"{why}; the answer is not whole") + b"\n\n")
         await answer.write_eof()
 
 

@@ -46,17 +46,17 @@ class Stop(StrEnum):
     DRAIN = "drain"  #: the router ends
 
 
-#: What a client is told of each reason: status, message, kind.
+#: What a client is told of each reason: status, message.
 SAID = {
-    Stop.LIMIT: (504, "the request took longer than request_seconds", "timeout"),
-    Stop.NO_WORKER: (503, "no worker of this model is up", "overloaded"),
-    Stop.EXPIRED: (503, "the request waited in the pool longer than ttl", "overloaded"),
-    Stop.NO_PREFILLER: (503, "no prefiller took the prompt within ttl: all are full or silent", "overloaded"),
-    Stop.PREFILLER: (504, "the prefiller that took the prompt did not answer within ttl", "upstream_error"),
-    Stop.SILENT: (504, "the worker sent nothing for idle_seconds", "upstream_error"),
-    Stop.DOWN: (502, "the worker went down while it answered", "upstream_error"),
-    Stop.SLOW_CLIENT: (408, "the client left its answer unread longer than slow_client_seconds", "timeout"),
-    Stop.DRAIN: (503, "the router ends", "shutting_down"),
+    Stop.LIMIT: (504, "the request took longer than request_seconds"),
+    Stop.NO_WORKER: (503, "no worker of this model is up"),
+    Stop.EXPIRED: (503, "the request waited in the pool longer than ttl"),
+    Stop.NO_PREFILLER: (503, "no prefiller took the prompt within ttl: all are full or silent"),
+    Stop.PREFILLER: (504, "the prefiller that took the prompt did not answer within ttl"),
+    Stop.SILENT: (504, "the worker sent nothing for idle_seconds"),
+    Stop.DOWN: (502, "the worker went down while it answered"),
+    Stop.SLOW_CLIENT: (408, "the client left its answer unread longer than slow_client_seconds"),
+    Stop.DRAIN: (503, "the router ends"),
 }
 #: Seconds after which a client may try again that was told 503.
 RETRY_AFTER = 2

@@ -1,6 +1,6 @@
 """Endpoints: those of clients, and those of operators and gateways.
 
-The doors to clients: `/v1/completions`, `/v1/chat/completions`, `/v1/models`, and who may come in.
+The doors to clients: paths that generate, those that an engine answers at once, `/v1/models`, and who may come in.
 
 Endpoints of operators and of gateways: health, metrics, workers, routing tables, the shadow, and advice.
 
@@ -35,12 +35,12 @@ from aiohttp import web
 from lbopt.exceptions import InputError
 from lbopt.files import shown
 from lbopt.serving.router.ask import MOST_SEQUENCES, Ask, Refusal, as_json, over_budget, read_ask, refuse, slow_body
-from lbopt.serving.router.carry import carry
+from lbopt.serving.router.carry import carry, pass_on
 from lbopt.serving.router.clients import ClientConnection, OverBudgetError, Share
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.fleet_file import WorkerAddress, refuse_outside, refuse_same, whole, worker_of
 from lbopt.serving.router.forward import headers_for_engine
-from lbopt.serving.router.job import ADVICE, RETRY_AFTER, SAID, Job, Stop
+from lbopt.serving.router.job import ADVICE, RETRY_AFTER, SAID, Stop
 from lbopt.serving.router.service import Router
 from lbopt.serving.scrape import MOST_TOKENS, count_of
 from lbopt.serving.state import Health, WorkerMirror
@@ -79,15 +79,15 @@ def enter(request: web.Request, *names: str) -> None:
     options, called = request.app[ROUTER].options, " or ".join(names)
     tokens = [token for name in names if (token := getattr(options, f"{name}_token")) is not None]
     if not tokens:
-        raise Refusal("", 403, f"no {called} token is set: this door is closed", "permission_error")
+        raise Refusal("", 403, f"no {called} token is set: this door is closed")
     if not any(allowed(request, token) for token in tokens):
-        raise Refusal("", 401, f"the {called} token is missing or wrong", "permission_error")
+        raise Refusal("", 401, f"the {called} token is missing or wrong")
 
 
 def enter_as_client(request: web.Request, why: str = "") -> None:
     """Refuse one who does not bring the key of clients, where there is one."""
     if not allowed(request, request.app[ROUTER].options.api_key):
-        raise Refusal(why, 401, "the API key is missing or wrong", code="invalid_api_key")
+        raise Refusal(why, 401, "the API key is missing or wrong")
 
 
 async def document(request: web.Request) -> dict[str, Any]:
@@ -117,29 +117,60 @@ async def document(request: web.Request) -> dict[str, Any]:
 
 
 async def models(request: web.Request) -> web.StreamResponse:
-    """List the models."""
+    """List the models, each as an engine of it describes it."""
     enter_as_client(request)
-    models = request.app[ROUTER].models
-    data = [{"id": name, "object": "model", "created": 0, "owned_by": "lbopt"} for name in models]
+    router = request.app[ROUTER]
+    cards = dict(
+        zip(router.fleet.pools, await asyncio.gather(*map(router.poller.card, router.fleet.pools)), strict=True)
+    )
+    plain = {"object": "model", "created": 0, "owned_by": "lbopt"}
+    data = [{"id": name} | (cards[model] or plain) | {"id": name} for name, model in router.models.items()]
     return as_json({"object": "list", "data": data})
 
 
+#: Paths whose requests take a place, and those that any engine of the model answers at once.
+GENERATING = ("/v1/completions", "/v1/chat/completions", "/v1/responses", "/v1/messages")
+PASSING = (
+    *("/tokenize", "/detokenize", "/v1/messages/count_tokens", "/v1/embeddings", "/pooling", "/classify", "/score"),
+    *("/v1/score", "/rerank", "/v1/rerank", "/v2/rerank"),
+)
+
+
 async def completions(request: web.Request) -> web.StreamResponse:
-    """Answer `/v1/completions` and `/v1/chat/completions`."""
+    """Answer a path that generates."""
     enter_as_client(request, "key")
-    router = request.app[ROUTER]
+    router, chat = request.app[ROUTER], request.path != GENERATING[0]
     with router.budget.share() as share:
-        job = await _admitted(request, share, chat=request.path.endswith("/chat/completions"))
+        ask, body = await _asked_by_client(request, share, chat=chat)
+        if router.signatures is not None:
+            prompt = _prompt_of(ask)
+            ask.experts = router.signatures.of_request(request.headers, prompt, router.model_of(ask.model), chat=chat)
+        if router.prefill is None:
+            ask.data = {}  # nothing of it is needed beside the bytes
+        job = router.admit(ask, body, request.path_qs, headers_for_engine(request.headers), chat=chat)
+        job.share = share
         return await carry(router, job, request)
 
 
-async def _admitted(request: web.Request, share: Share, *, chat: bool) -> Job:
-    """Read a request and make it known.
+async def passes(request: web.Request) -> web.StreamResponse:
+    """Answer a path that generates nothing: by an engine of the model, without a place."""
+    enter_as_client(request, "key")
+    router = request.app[ROUTER]
+    with router.budget.share() as share:
+        ask, body = None, b""
+        if request.method != "GET":
+            ask, body = await _asked_by_client(request, share, chat=True)
+        model = next(iter(router.fleet.pools)) if ask is None else router.known_model(ask.model)
+        return await pass_on(router, request, model, body, share)
+
+
+async def _asked_by_client(request: web.Request, share: Share, *, chat: bool) -> tuple[Ask, bytes]:
+    """Return a request as it is read, and its bytes.
 
     Raises
     ------
     Refusal
-        Where it is not taken.
+        Where it is none.
     """
     router = request.app[ROUTER]
     try:
@@ -152,16 +183,7 @@ async def _admitted(request: web.Request, share: Share, *, chat: bool) -> Job:
         raise over_budget() from None
     except InputError as error:
         raise Refusal("body", 400, str(error)) from None
-    if router.signatures is not None:
-        prompt = _prompt_of(ask)
-        ask.experts = router.signatures.of_request(request.headers, prompt, router.model_of(ask.model), chat=chat)
-    if router.prefill is None:
-        ask.data = {}  # nothing of it is needed beside the bytes
-    query = request.rel_url.raw_query_string
-    path = request.path + ("?" + query if query else "")
-    job = router.admit(ask, body, path, headers_for_engine(request.headers), chat=chat)
-    job.share = share
-    return job
+    return ask, body
 
 
 async def _body(request: web.Request, share: Share) -> bytes:
@@ -176,7 +198,7 @@ async def _body(request: web.Request, share: Share) -> bytes:
                 break
         else:
             return b"".join(parts)
-    raise Refusal("body_bytes", 413, f"the body has more than {most:,} bytes", code="request_too_large")
+    raise Refusal("body_bytes", 413, f"the body has more than {most:,} bytes")
 
 
 def _unfit(request: web.Request) -> str | None:
@@ -237,13 +259,18 @@ async def sentences(request: web.Request, handler: web.Handler) -> web.StreamRes
         return refusal.answer
     except InputError as error:
         return refuse(400, str(error))
+    except web.HTTPNotFound as error:
+        if (path := request.path.rstrip("/")) in GENERATING + PASSING:  # as engines have it
+            query = request.rel_url.raw_query_string
+            return web.Response(status=307, headers={"Location": f"{path}?{query}" if query else path})
+        return refuse(error.status, f"{request.method} {error.reason}".lower())
     except web.HTTPException as error:
         return refuse(error.status, f"{request.method} {error.reason}".lower())
     except (ConnectionError, asyncio.CancelledError):
         raise
     except Exception as error:
         _log.exception("a request failed in the router")
-        return refuse(500, f"the router failed: {type(error).__name__}", "internal_error")
+        return refuse(500, f"the router failed: {type(error).__name__}")
     finally:
         connection.end()
 
@@ -420,8 +447,8 @@ async def route(request: web.Request) -> web.Response:
         router.jobs.discard(job)
         if isinstance(error, TimeoutError):
             router.fleet.expired(job.tracker, router.now())
-            status, why, kind = SAID[job.reason]
-            return refuse(status, why, kind, retry_after=RETRY_AFTER)
+            status, why = SAID[job.reason]
+            return refuse(status, why, retry_after=RETRY_AFTER)
         router.fleet.cancelled(job.tracker, router.now())
         raise
     router.metrics.note_wait(job.tracker)

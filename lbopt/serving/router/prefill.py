@@ -94,7 +94,7 @@ class PrefillHop:
             if refused is not None and (not has_untried or (refused.status in OF_REQUEST and tried.total() > 1)):
                 return refused
             if tried.total() > router.options.retries:
-                return refuse(502, why, "upstream_error")
+                return refuse(502, why)
             router.metrics.retries += 1
             if not has_untried:
                 await asyncio.sleep(delay(tried.total(), router.options.retry_seconds, router.options.retry_cap))

@@ -36,9 +36,10 @@ def application(router: Router) -> web.Application:
     app[operators.READING] = asyncio.Lock()
     app.add_routes(
         [
-            web.post("/v1/completions", operators.completions),
-            web.post("/v1/chat/completions", operators.completions),
-            web.get("/v1/models", operators.models),
+            *(web.post(path, operators.completions) for path in operators.GENERATING),
+            *(web.post(path, operators.passes) for path in operators.PASSING),
+            web.get("/version", operators.passes, allow_head=False),
+            web.get("/v1/models", operators.models, allow_head=False),
             web.get("/health", operators.health),
             web.get("/ready", operators.ready),
             web.get("/metrics", operators.metrics),

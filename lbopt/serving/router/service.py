@@ -289,6 +289,13 @@ class Router:
             return next(iter(self.fleet.pools))
         return self.models.get(name or "")
 
+    def known_model(self, name: str | None) -> str:
+        """Return the model that a client means, see `model_of`, or raise a refusal."""
+        if (model := self.model_of(name)) is None:
+            known = f"Valid aliases: {', '.join(self.models)}."
+            raise Refusal("model", 404, f"The model `{(name or '')[:200]}` does not exist. {known}", param="model")
+        return model
+
     def admit(self, ask: Ask, body: bytes, path: str, headers: dict[str, str], *, chat: bool) -> Job:
         """Make a request known, or raise a refusal.
 
@@ -302,25 +309,25 @@ class Router:
         Refusal
             With the answer to the client.
         """
-        name, model = ask.model, self.model_of(ask.model)
-        if model is None:
-            message = f"the model '{name or ''}' does not exist; /v1/models lists those that do"
-            raise Refusal("model", 404, message[:300], code="model_not_found")
+        model = self.known_model(ask.model)
         is_advised = any(group.advised for group in self.plan.groups if group.model == model)
         if is_advised != (path == ADVICE):
             what = "is not advised: send its requests to /v1" if path == ADVICE else "is advised: a gateway forwards it"
-            raise Refusal("model", 404, f"the model '{model[:200]}' {what}", code="model_not_found")
+            raise Refusal("model", 404, f"the model '{model[:200]}' {what}")
         if self.is_draining or not self.dispatcher.is_ready:
             what = "the router ends" if self.is_draining else "the router is not ready yet"
-            raise Refusal("not_ready", 503, what, "overloaded", retry_after=2)
+            raise Refusal("not_ready", 503, what, retry_after=2)
+        apart = () if self.prefill is None else self.prefill.models
+        if path != ADVICE and model in apart and not path.startswith(("/v1/completions", "/v1/chat/")):
+            raise Refusal("model", 404, f"the prompts of {model[:200]} go to prefillers, which take no such request")
         if not self.has_worker(model):
-            status, what, kind = SAID[Stop.NO_WORKER]
-            raise Refusal("no_worker", status, what, kind, retry_after=RETRY_AFTER)
+            status, what = SAID[Stop.NO_WORKER]
+            raise Refusal("no_worker", status, what, retry_after=RETRY_AFTER)
         if len(self.fleet.live) >= self.options.max_waiting:  # else no more can wait
             waiting = self.num_waiting - sum(group.free_slots for group in self.fleet.pools[model].groups)
             if waiting >= self.options.max_waiting:  # beyond those who will have a slot in a moment
                 seconds, message = self.metrics.seconds_to_place(waiting), f"{waiting} requests wait already"
-                raise Refusal("queue_full", 429, message, "overloaded", code="queue_full", retry_after=seconds)
+                raise Refusal("queue_full", 429, message, retry_after=seconds)
         exact = ask.exact and not chat
         tokens = max(1, ask.units) if exact else self.estimates[model].tokens(ask.units)
         tracker = self.fleet.arrived(model, tokens * ask.choices, self.now(), ask.choices * ask.prompts)
