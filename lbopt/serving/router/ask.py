@@ -328,7 +328,7 @@ def read_ask(body: bytes, *, chat: bool, whole: bool = False) -> Ask:
     units, exact, prompts = told
     most = map(_count, map(_json, (read.max_completion_tokens, read.max_output_tokens, read.max_tokens)))
     choices = max(_count(_json(read.n)) or 1, _count(_json(read.best_of)) or 1)
-    return Ask(
+    ask = Ask(
         model=_model(_json(read.model)),
         streams=_streams(_json(read.stream)),
         units=units,
@@ -337,8 +337,10 @@ def read_ask(body: bytes, *, chat: bool, whole: bool = False) -> Ask:
         most_tokens=next(filter(None, most), None),
         choices=min(choices, MOST_SEQUENCES // prompts),
         prompts=prompts,
-        data=read_fields(body) if whole else {},
     )
+    if whole:
+        ask.data = read_fields(body)
+    return ask
 
 
 def _json(value: Raw | UnsetType) -> bytes:
