@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lbopt.instances.router_log import RouterLog
-    from lbopt.studies.audit import AuditOfGroups, AuditOutcome
+    from lbopt.studies.audit import AuditOfGroups, AuditOutcome, RanksOutcome
 
 
 def audit(
@@ -46,13 +46,14 @@ def audit(
     gpus: int | None = None,
     progress: Progress | None = None,
     **more: Any,
-) -> AuditOutcome | AuditOfGroups:
+) -> AuditOutcome | AuditOfGroups | RanksOutcome:
     """Read a router's log and say whether another rule would serve the same requests faster.
 
     Parameters
     ----------
     log
-        A file with one row a request, or a log that is read already.
+        A file with one row a request, or a log that is read already; or what engines say of their ranks: their own
+        log, metrics, a table of loads, or a folder of these.
     columns
         Columns that are not recognised, by quantity: ``{"worker": "pod"}``.
     slots
@@ -64,7 +65,15 @@ def audit(
     progress
         Shows progress; None shows nothing.
     **more
-        Further fields of `AuditConfig` by name, such as ``states`` or ``accept_misfit``.
+        Further fields of `AuditConfig` by name, such as ``states`` or ``accept_misfit``; of an engine's log those of
+        `RanksConfig`, such as ``kv_capacity``.
+
+    Returns
+    -------
+    outcome
+        An `AuditOutcome`; an `AuditOfGroups` where workers meet at several barriers; of an engine's log a
+        `RanksOutcome`, which bounds what any rule can gain. Each has ``recommendation``, ``to_frame()``, ``plot()`` and
+        ``notes``.
 
     Raises
     ------
@@ -80,15 +89,14 @@ def audit(
     """
     from lbopt.instances.rank_log import is_rank_log
     from lbopt.instances.router_log import RouterLog
-    from lbopt.studies.audit import AuditConfig, audit_log, run_audit
+    from lbopt.studies.audit import AuditConfig, RanksConfig, audit_log, run_audit, run_ranks
 
     if not isinstance(log, str | Path | RouterLog):
         raise InputError(f"log is of type {type(log).__name__}; expected the path of a file, or a RouterLog")
     if not isinstance(log, RouterLog) and is_rank_log(log):
-        raise InputError(
-            f"'{log}' says what ranks hold, not which requests there were; lbopt.studies.audit.run_ranks reads it: "
-            "run_ranks(RanksConfig(log=...))"
-        )
+        named = {"columns": columns, "slots": slots, "policies": policies}
+        refuse_unknown_words({name: value for name, value in named.items() if value is not None}, RanksConfig)
+        return run_ranks(config_of(RanksConfig, more, log=str(log), price=price, gpus=gpus), progress)
     if columns is not None and not isinstance(columns, Mapping):
         raise InputError(f"columns is {columns!r}; expected a mapping such as {{'worker': 'pod'}}")
     if policies is not None and not policies:

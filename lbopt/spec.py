@@ -14,7 +14,7 @@ from typing import Any
 from lbopt.exceptions import InputError
 from lbopt.files import shown
 
-_SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "": 1.0}
+_SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
 _TRUTH = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 _DURATION = re.compile(r"(\d+(?:\.\d*)?(?:e-?\d+)?)\s*([a-zµ]*)")
 

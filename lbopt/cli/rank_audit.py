@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lbopt.cli.from_config import refuse_others
 from lbopt.exceptions import InputError
 from lbopt.studies.audit.config import AuditConfig
-from lbopt.studies.audit.ranks import RankOptions, RanksConfig, RanksOutcome, run_ranks, seconds_of
+from lbopt.studies.audit.ranks import RankOptions, RanksConfig, RanksOutcome, run_ranks
 from lbopt.studies.configuration import from_words
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _watched(config: RanksConfig, progress: Progress) -> RanksOutcome:
     from lbopt.serving.watch import watch
 
     require_serving("lbopt audit of a URL")
-    seconds, every = seconds_of(config.duration, "for"), seconds_of(config.every, "every")
+    seconds, every = config.watched
     progress.begin("scrapes", int(seconds / every) + 1)
     scrapes, stopped = watch(config.logs, seconds, every, lambda _count: progress.advance())
     outcome = run_ranks(config, progress, read=lambda: read_scrapes(scrapes, config.log))

@@ -2,7 +2,8 @@
 
 Values and names from a file as an error shows them: escaped, short, and at a bounded cost whatever they are.
 
-Regular files alone, up to a size: no folder, device or pipe is read, and nothing waits for a writer.
+Regular files alone, up to a size: no folder, device or pipe is read, and nothing waits for a writer. The standard input
+is kept in a file first.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from __future__ import annotations
 import os
 import re
 import reprlib
+import shutil
 import stat
+import sys
+import tempfile
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import IO, BinaryIO, TypeVar
 
 from lbopt.exceptions import InputError
 
@@ -94,7 +99,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 def opened(
     path: str | os.PathLike[str], name: str | None = None, *, largest: int = LARGEST_DOCUMENT, way_out: str = ""
 ) -> Iterator[BinaryIO]:
-    """Open a regular file to read its bytes.
+    """Open a regular file to read its bytes; "-" is what stands in the standard input, which may be opened again.
 
     Parameters
     ----------
@@ -112,11 +117,26 @@ def opened(
     """
     name = called(path) if name is None else name
     try:
-        with os.fdopen(_descriptor(path, name, largest), "rb") as stream:
+        with os.fdopen(_descriptor(_input() if os.fspath(path) == "-" else path, name, largest), "rb") as stream:
             yield stream
     except OSError as error:
         is_folder = isinstance(error, IsADirectoryError)
         raise InputError(f"cannot read {name}: {_FOLDER if is_folder else error.strerror or error}{way_out}") from None
+
+
+@cache
+def _kept_input() -> IO[bytes]:
+    kept = tempfile.NamedTemporaryFile(prefix="lbopt-")  # noqa: SIM115 - it goes with this process
+    shutil.copyfileobj(sys.stdin.buffer, kept)
+    kept.flush()
+    return kept
+
+
+def _input() -> str:
+    """Return the path of a file with what stands in the standard input; nothing waits for what is typed."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise InputError("cannot read '-': the standard input is a terminal; pipe a file into it, or name one")
+    return _kept_input().name
 
 
 def _descriptor(path: str | os.PathLike[str], name: str, largest: int) -> int:
@@ -200,5 +220,5 @@ def check_name(path: str | os.PathLike[str], name: str) -> None:
 
 def called(path: str | os.PathLike[str]) -> str:
     """Return a path as errors show it: escaped where it cannot be printed, and cut."""
-    text = os.fspath(path)
+    text = "the standard input" if os.fspath(path) == "-" else os.fspath(path)
     return text if text.isprintable() and len(text) <= 200 else shown(text, 200)

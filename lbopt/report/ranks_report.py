@@ -46,7 +46,8 @@ _RANKS = (
 def ranks_tables(outcome: RanksOutcome) -> list[Table]:
     """Return the tables: the wait by law, the ranks, and how the log was read."""
     tables = [_wait(outcome)] if outcome.shares else []
-    caption = f"Means over {outcome.idle.moments:,} moments. Load: {outcome.loads.how}."
+    count = outcome.idle.moments
+    caption = f"{f'Means over {count:,} moments' if count > 1 else 'One moment'}. Load: {outcome.loads.how}."
     return [*tables, table_of("The ranks", caption, _RANKS, outcome, outcome.ranks()), _read(outcome)]
 
 
@@ -56,14 +57,17 @@ def _wait(outcome: RanksOutcome) -> Table:
     money = outcome.money
     if money is not None:
         most = "at most " * (len(outcome.shares) == 1)
-        worth = f"{most}{_between(whole, money.low, money.high)} {outcome.config.currency}"
+        currency = "USD" if outcome.config.price is None else outcome.config.currency
+        worth = f"{most}{_between(whole, money.low, money.high)} {currency}"
         rows.append((f"{money.gpus} GPUs a month", worth))
     idle = outcome.idle
+    spread = _percent(idle.low) != _percent(idle.high)
     return Table(
         title="What would wait at a barrier" if outcome.barrier.verdict == "no" else "What waits at the barrier",
         caption=(
-            f"Share of time, by law of step time; over the moments, 90 % of the shares by tokens lie between "
-            f"{_percent(idle.low)} and {_percent(idle.high)}. "
+            "Share of the time of decoding, by law of step time"
+            + (f"; by tokens {_percent(idle.low)} to {_percent(idle.high)} in 90 % of the moments" if spread else "")
+            + ". "
             + (f"Money: share · GPUs · 730 hours · {money.of}." if money is not None else "")
         ),
         headers=("law", "waits"),
@@ -82,8 +86,8 @@ def _read(outcome: RanksOutcome) -> Table:
     length = float(series.seconds[-1]) if series.clocked else float("nan")
     rows += [
         ("moments", f"{len(series.seconds):,}"),
-        ("time in the log", f"{whole(length)} s"),
-        ("usual time between moments", f"{three(series.period)} s"),
+        ("time in the log", "–" if np.isnan(length) else f"{whole(length)} s"),
+        ("usual time between moments", "–" if np.isnan(series.period) else f"{three(series.period)} s"),
     ]
     return Table(
         title="How the log was read",
@@ -146,8 +150,9 @@ def headline(outcome: RanksOutcome) -> str:
     low, high = min(one.low for one in outcome.shares), max(one.high for one in outcome.shares)
     span = f"At most {_percent(high)}" if high - low < 5e-4 else f"{_percent(low)} to {_percent(high)}"
     if outcome.barrier.verdict == "no":
-        return f"No barrier is seen; if there were one, {span[0].lower()}{span[1:]} of the time would wait at it"
-    return f"{span} of the ranks' time waits at the barrier"
+        return f"No barrier is seen; if there were one, {span[0].lower()}{span[1:]} of decoding would wait at it"
+    barrier = "the barrier" if outcome.barrier.verdict == "yes" else "a barrier, if there is one"
+    return f"{span} of the ranks' time of decoding waits at {barrier}"
 
 
 def lead(outcome: RanksOutcome) -> list[str]:
@@ -173,10 +178,7 @@ def ranks_files(outcome: RanksOutcome, made: Made) -> dict[str, Any]:
         "ranks_page.html.jinja",
         version=versions["lbopt"],
         headline=headline(outcome),
-        interrupted=outcome.interrupted,
-        findings=[finding.sentence for finding in outcome.findings],
-        to_log=outcome.to_log,
-        notes=outcome.notes,
+        outcome=outcome,
         tables=ranks_tables(outcome),
         figures=pictures,
         command=made.command,

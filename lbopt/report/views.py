@@ -188,15 +188,15 @@ _VIEWS: dict[str, View[Any]] = {
 
 
 def view_of(name: str) -> View[Any]:
-    """Return the view of the class called `name`, such as "Run" or, for the study of gaps, "GapOutcome".
+    """Return the view of the class called `name`: "Run", or one that begins with a study's name, as "GapOutcome" does.
 
     Raises
     ------
     InputError
         If no view of that class is declared.
     """
-    study = "audit" if name == "AuditOfGroups" else name.removesuffix("Outcome").lower()
-    if name != study and study in REPORTS:
+    study = next((one for one in REPORTS if name.lower().startswith(one)), None)
+    if study is not None:
         return report_of(study).view()
     if name not in _VIEWS:
         raise unknown("result", name, _VIEWS)

@@ -85,6 +85,46 @@ def test_iterations_of_tensorrt_llm_are_steps():
     assert series.of("made")[0, 0] == pytest.approx(8 / 0.0152)
 
 
+def test_statistics_of_tensorrt_llm_and_iterations_of_vllm(tmp_path):
+    """Of attention data parallelism the queue and the blocks are rank 0's, and belong to no rank."""
+    series = read_rank_log([STORED / "tensorrt-llm.json"])
+    assert series.of("tokens").tolist() == [[80000, 40512], [80008, 40512]] and series.clocked
+    assert series.of("running").tolist() == [[8, 9]] * 2 and series.of("prefill").tolist() == [[0, 512]] * 2
+    assert series.of("step")[0].tolist() == pytest.approx([0.0154, 0.0154]) and "waiting" not in series.values
+    rows = json.loads((STORED / "tensorrt-llm.json").read_text())
+    lines = written(tmp_path / "lines.json", "\n".join(json.dumps(row) for row in rows))
+    assert read_rank_log([lines]).of("tokens").tolist() == series.of("tokens").tolist()
+    assert read_scrapes([("a", 0.0, json.dumps(rows).encode())], "a").of("running").tolist() == [[8, 9]] * 2
+
+    text = (STORED / "vllm-iterations.log").read_text()
+    series = read_rank_log([STORED / "vllm-iterations.log"])
+    assert series.of("running")[0].tolist() == [31, 12, 0] and series.of("prefill")[0].tolist() == [2048, 0, 0]
+    assert series.of("share")[0].tolist() == pytest.approx([0.612, 0.246, 0.0])
+    assert series.of("made")[0, 1] == pytest.approx(12 / 0.0315)
+    old = "\n".join(line.replace(" Engine 00", "").split(", GPU")[0] for line in text.splitlines())
+    assert read_rank_log([written(tmp_path / "old.log", old)]).of("running")[0].tolist() == [31, 12, 0]
+    waits = read_rank_log([written(tmp_path / "async.log", text.replace("time: 31.", "time: 0.0"))])
+    assert not {"step", "made"} & waits.values.keys() and "asynchronous" in " ".join(waits.notes)
+
+
+def test_exports_of_grafana(tmp_path):
+    series = read_rank_log([STORED / "grafana.csv"])
+    assert series.of("share").tolist() == [[0.9, 0.2], [0.91, 0.21], [0.92, 0.22]] and series.period == 15
+    assert series.of("waiting")[0].tolist() == [12, 0] and series.formats == {"a table of ranks, vLLM": 1}
+    names = [f'vllm:kv_cache_usage_perc{{engine=""{g}"", pod=""a""}}' for g in (0, 1)]
+    rows = "".join(f'"{names[g]}";"2026-01-01 00:00:{t:02d}";{g / 4 + t / 100}\n' for t in (0, 5) for g in (0, 1))
+    old = written(tmp_path / "rows.csv", f'sep=;\n"Series";"Time";"Value"\n{rows}')
+    assert read_rank_log([old]).of("share").tolist() == [[0.0, 0.25], [0.05, 0.3]]
+    for cells, quantity, held in (("12.5%,40%", "share", [0.125, 0.4]), ("106752,320", "tokens", [106752, 320])):
+        legend = written(tmp_path / "legend.csv", f'"Time","engine 0","engine 1"\n1767225600000,{cells}\n')
+        assert read_rank_log([legend]).of(quantity).tolist() == [held]
+    asked = written(tmp_path / "asked.csv", '"Time","engine 0","engine 1"\n1767225600000,12,40\n')
+    with pytest.raises(InputError, match="do not say whether they hold tokens"):
+        read_rank_log([asked])
+    named = written(tmp_path / "named.csv", "Time,running_0,running_1,share_0,share_1\n0,12,40,0.5,0.1\n")
+    assert read_rank_log([named]).of("running").tolist() == [[12, 40]]
+
+
 def test_metrics_of_one_scrape_of_several_and_of_a_query(tmp_path):
     one = read_rank_log([STORED / "metrics.prom"])
     assert one.of("share").tolist() == [[0.93, 0.18, 0.0, 0.0]] and one.of("waiting").tolist() == [[3, 0, 0, 0]]

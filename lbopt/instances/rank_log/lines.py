@@ -1,7 +1,8 @@
 """The log lines of engines, as a table: the signature by which each is known, and where its fields stand.
 
 Fields are found one by one, by their names, because every version of an engine adds some and moves others. Sources:
-vLLM (vllm/v1/metrics/loggers.py, LoggingStatLogger; v0: vllm/engine/metrics.py), SGLang (scheduler_metrics_mixin.py,
+vLLM (vllm/v1/metrics/loggers.py, LoggingStatLogger; v0: vllm/engine/metrics.py; iterations: vllm/v1/engine/core.py,
+log_iteration_details, since 0.27 in loggers.py with the share of the KV cache), SGLang (scheduler_metrics_mixin.py,
 log_prefill_stats and log_decode_stats; hybrid models have "full token usage" beside that of a window or of mamba
 states), TensorRT-LLM (tensorrt_llm/_torch/pyexecutor/py_executor.py, print_iter_log).
 
@@ -83,7 +84,7 @@ FORMATS = (
     ),
     _format(
         "vLLM",
-        r"Avg (?:prompt|prefill) throughput: \S+ tokens/s.*Running: \d+ reqs",
+        r"Avg (?:prompt|prefill) throughput: \S+ tokens/s.{0,200}Running: \d+ reqs",
         _VLLM_RANKS,
         {
             "running": (r"Running: (\d+) reqs", 1),
@@ -95,8 +96,20 @@ FORMATS = (
         },
     ),
     _format(
+        "vLLM iteration",
+        r"\bIteration\(\d+\): \d+ context requests, .{0,99}iteration elapsed time: ",
+        _VLLM_RANKS,
+        {
+            "contexts": (r"(\d+) context requests", 1),
+            "prefill": (r"(\d+) context tokens", 1),
+            "generations": (r"(\d+) generation requests", 1),
+            "share": (r"(?<!CPU )KV cache usage: " + _NUMBER + "%", 0.01),
+            "step": (r"iteration elapsed time: " + _NUMBER + " ms", 1e-3),
+        },
+    ),
+    _format(
         "SGLang decode",
-        r"Decode batch\b.*#running-req: \d",
+        r"Decode batch\b.{0,60}#running-req: \d",
         _SGLANG_RANKS,
         {
             "running": (r"#running-req: (\d+)", 1),
@@ -109,7 +122,7 @@ FORMATS = (
     ),
     _format(
         "SGLang prefill",
-        r"Prefill batch\b.*#new-token: \d",
+        r"Prefill batch\b.{0,60}#new-token: \d",
         _SGLANG_RANKS,
         {
             "prefill": (r"#new-token: (\d+)", 1),
@@ -141,15 +154,12 @@ _START = re.compile(
     r"vLLM API server version|server_args=ServerArgs\(|Initializing a V1 LLM engine|TensorRT-LLM version"
 )
 _RANKS_ASKED = re.compile(r"(?:data_parallel_size'?\"?[=:] ?|\bdp_size=|--(?:dp|data-parallel)-size[= ])(\d+)")
-#: Cheap: does any format, or a line of the three kinds above, begin here?
-CANDIDATE = re.compile(
-    rb"throughput: \S+ tokens/s|(?:Decode|Prefill) batch\b|\biter = \d+, global_rank"
-    rb"|KV cache size: |max_total_num_tokens=|vLLM API server version|server_args=|data_parallel_size|-parallel-size"
-)
 #: What tells a log of ranks from any other file.
-SIGNATURE = re.compile(
-    rb"Avg (?:prompt|prefill) throughput: \S+ tokens/s[^\n]{0,200}Running: \d+ reqs"
-    rb"|(?:Decode|Prefill) batch\b[^\n]{0,60}#(?:running-req|new-seq): \d|\biter = \d+, global_rank = \d+"
+SIGNATURE = re.compile("|".join(one.signature.pattern for one in FORMATS).encode())
+#: Does any format, or a line of the three kinds above, begin here?
+CANDIDATE = re.compile(
+    SIGNATURE.pattern + rb"|KV cache size: |max_total_num_tokens=|vLLM API server version|server_args="
+    rb"|TensorRT-LLM version|Initializing a V1|data_parallel_size|\bdp_size=|-parallel-size|--dp-size"
 )
 
 _COLOUR = re.compile(r"(?:\x1b|\\u001b|\\x1b|\^\[)\[[0-9;]*m")
@@ -159,7 +169,7 @@ _HOST = re.compile(
 _MONTHS = {name: k for k, name in enumerate(calendar.month_abbr) if name}
 _CLOCKS = (
     re.compile(r"(?P<y>\d{4})[-/](?P<m>\d\d)[-/](?P<d>\d\d)[T ](?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d(?:[.,]\d+)?)"),
-    re.compile(r"(?P<m>\d\d)[-/](?P<d>\d\d)[-/](?P<y>\d{4})[- ](?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d)"),
+    re.compile(r"(?P<m>\d\d)[-/](?P<d>\d\d)[-/](?P<y>\d{4})[- ](?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d(?:\.\d+)?)"),
     re.compile(r"\b(?P<m>\d\d)-(?P<d>\d\d) (?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d(?:[.,]\d+)?)"),
     re.compile(r"^(?P<b>[A-Z][a-z]{2}) +(?P<d>\d+) (?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d)"),
     re.compile(r"(?<![\d:])(?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d(?:[.,]\d+)?)(?![\d:])"),
@@ -246,16 +256,18 @@ def read_lines(data: bytes, tally: Tally) -> Iterator[RankLine]:
         if not values:
             continue
         rank = next((found[1] for one in kind.ranks if (found := one.search(line))), "")
-        yield RankLine(str(int(rank)) if rank else "", where, seconds, _settled(values))
+        yield RankLine(str(int(rank)) if rank else "", where, seconds, settled(values))
 
 
-def _settled(values: dict[str, float]) -> dict[str, float]:
+def settled(values: dict[str, float]) -> dict[str, float]:
     """Return the values with one name a quantity."""
     if "step_s" in values:
         values.setdefault("step", values.pop("step_s"))
     running = values.pop("active", None)
     if running is not None:  # requests on the rank; those that were scheduled are fewer, and may be dummies
         values["running"] = max(running - values.get("waiting", 0.0), 0.0)
+    if "generations" in values:
+        values["running"] = values.pop("generations") + values.pop("contexts", 0.0)
     generating = values.pop("generating", None)  # padded to the size of a CUDA graph
     if generating is not None:
         values.setdefault("running", generating)

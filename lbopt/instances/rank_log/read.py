@@ -21,11 +21,13 @@ _BEGINNING = 2**24
 LARGEST_LOG = 2**31
 _PROMETHEUS = re.compile(metrics.SIGNATURE)
 _QUERY = re.compile(metrics.QUERY)
+_STATISTICS = re.compile(metrics.STATISTICS)
 #: What errors and tables call the kinds of files.
 _TITLES = {
     "log": "an engine's log",
     "metrics": "metrics in Prometheus' text",
     "query": "the answer of a Prometheus query",
+    "statistics": "TensorRT-LLM's statistics of iterations",
     "table": "a table of ranks",
 }
 _EPOCH = re.compile(r"(?<!\d)(1\d{9})(\d{3})?(?!\d)")
@@ -78,8 +80,6 @@ def read_rank_log(paths: Sequence[str | os.PathLike[str]]) -> RankSeries:
             f"{source} says nothing of ranks; expected an engine's log lines, metrics in Prometheus' text, the answer "
             "of its query API, or a table with the columns time, rank, tokens (or share), running, waiting"
         )
-    if "log" not in kinds:
-        tally.used[_TITLES[kinds.pop()]] = len(files) - strangers
     return _told(align(found, source), tally, strangers)
 
 
@@ -91,12 +91,17 @@ def read_scrapes(scrapes: Iterable[tuple[str, float, bytes]], source: str) -> Ra
     scrapes
         Where each is from, when it was made (s), and its text.
     """
-    found = [(where, line) for where, seconds, data in scrapes for line in metrics.read_text(data, seconds)]
+    found: list[tuple[str, RankLine]] = []
+    tally, last = Tally(), b""
+    for where, seconds, last in scrapes:
+        found += [(where, one) for one in _read(last, _kind(last), Path(source), tally, seconds)]
     if not found:
+        page = "it answers with a page of HTML; " * (b"<html" in last[:1000].lower())
         raise InputError(
-            f"{source} has no metric of running requests or of the KV cache by vLLM, SGLang or lbopt serve"
+            f"{source} has no metric of running requests or of the KV cache by vLLM, SGLang, TensorRT-LLM or lbopt "
+            f"serve; {page}give the address of the engine's metrics, such as http://host:8000/metrics"
         )
-    return replace(align(found, source), formats={_TITLES["metrics"]: len({one[1].seconds for one in found})})
+    return replace(align(found, source), formats=tally.used)
 
 
 def _file_of(kind: str, name: str) -> str:
@@ -104,14 +109,21 @@ def _file_of(kind: str, name: str) -> str:
     return name if kind == "log" else ""
 
 
-def _read(data: bytes, kind: str, path: Path, tally: Tally) -> Iterable[RankLine]:
+def _read(data: bytes, kind: str, path: Path, tally: Tally, seconds: float | None = None) -> Iterable[RankLine]:
     if kind == "log":
         return lines.read_lines(data, tally)
+    if not kind:
+        return ()
+    engines = " and ".join(name for prefix, name in metrics.ENGINES.items() if prefix.encode() in data[: 2**20])
+    title = _TITLES[kind] + (f", {engines}" if engines else "")
+    tally.used[title] = tally.used.get(title, 0) + 1
     if kind == "metrics":
         epoch = _EPOCH.search(path.stem)
         named = float(epoch[1]) + float(epoch[2] or 0) / 1e3 if epoch else clock_of(path.stem)
-        return metrics.read_text(data, named)
+        return metrics.read_text(data, named if seconds is None else seconds)
     text = data.decode("utf-8", "replace")
+    if kind == "statistics":
+        return metrics.read_statistics(text, called(path))
     if kind == "query":
         try:
             return metrics.read_query(json_value(text), called(path))
@@ -177,9 +189,10 @@ def _kind(data: bytes) -> str:
     head = data[:_BEGINNING]
     if head.lstrip()[:1] in (b"{", b"[") and _QUERY.search(head[:4096] + head[-4096:]):
         return "query"
+    if head.lstrip()[:1] in (b"{", b"[") and _STATISTICS.search(head[: 2**20]):
+        return "statistics"
     if _PROMETHEUS.search(head[: 2**20]):
         return "metrics"
     if lines.SIGNATURE.search(head):
         return "log"
-    first = head.lstrip()[:4096].split(b"\n", 1)[0].decode("utf-8", "replace").strip()
-    return "table" if tables.columns_of(first.split(tables.delimiter_of(first))) else ""
+    return "table" if tables.columns_of(tables.header_of(head[: 2**16].decode("utf-8", "replace"))[0]) else ""

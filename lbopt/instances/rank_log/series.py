@@ -32,6 +32,8 @@ _OF_A_MOMENT = ("running", "tokens", "share", "made", ".made", "step")
 _SUMMED = ("prefill", "preempted", "retracted")
 #: Periods of its own for which the last value of a rank stands.
 _KEPT_PERIODS = 1.5
+#: Seconds that a step takes at least.
+_LEAST_STEP = 5e-4
 #: Entries, moments times ranks, that any log may have.
 _MOST_ENTRIES = 20_000_000
 
@@ -112,12 +114,12 @@ def align(lines: Sequence[tuple[str, RankLine]], source: str) -> RankSeries:
     if shape[0] * shape[1] > _MOST_ENTRIES:
         raise InputError(f"{source} has {shape[0]:,} moments of {shape[1]:,} ranks; give a shorter part of the log")
     values = _table(rows, shape)
+    notes = _without_false_steps(values)
     seconds = np.array(when) if clocked else np.arange(shape[0], dtype=np.float64)
     _to_rates(values, seconds)
     silent = _keep(values, seconds)
     groups = sorted(set(models.values()))
     told = [models[name] for name in ranks]
-    notes = []
     if len(groups) > 1:
         notes.append(f"ranks of different models or servers do not wait for each other: {', '.join(groups)}")
     if lost := sum("prefill" in one.values and names.get(_key((file, one))) is None for file, one in lines):
@@ -220,6 +222,19 @@ def _table(rows: list[_Row], shape: tuple[int, int]) -> dict[str, Floats]:
         for (g, name), value in row.items():
             values[name][t, g] = value
     return values
+
+
+def _without_false_steps(values: dict[str, Floats]) -> list[str]:
+    """Leave out times of steps that no step takes (changed in place); return what is to be said of it."""
+    step = values.get("step")
+    if step is None or not np.nanmedian(step) < _LEAST_STEP:
+        return []
+    del values["step"]
+    values.pop("made", None)
+    return [
+        f"half of the iterations took less than {1e3 * _LEAST_STEP:g} ms by the log, which is what the host waited for "
+        "them under asynchronous scheduling; times of steps are left out"
+    ]
 
 
 def _to_rates(values: dict[str, Floats], seconds: Floats) -> None:

@@ -10,12 +10,27 @@ import numpy as np
 
 from lbopt.instances.rank_log import RankSeries
 from lbopt.numbers import tokens
-from lbopt.studies.audit.rank_loads import ROOM, Barrier, Idle, Loads, Stuck, mean_of, median_of
+from lbopt.studies.audit.rank_loads import (
+    ROOM,
+    Barrier,
+    Idle,
+    Loads,
+    Slow,
+    Stuck,
+    mean_of,
+    median_of,
+    prompts_of,
+    slow_of,
+)
 
 #: A wait below this share of a step is none to speak of.
 _LITTLE = 0.03
+#: Shares of the wait that stay with each rank at its mean: up to which loads come and go, and from which they stay.
+_PASSING, _PARTLY, _LASTING = 0.3, 0.5, 0.7
 #: Fewer prompt tokens than this for an output token are no prefill to speak of.
 _LITTLE_PREFILL = 0.1
+#: Fewer moments than this deserve a longer look.
+_FEW = 20
 #: So many names of ranks are written out.
 _NAMED = 8
 
@@ -44,15 +59,16 @@ def findings_of(
     """
     if len(series.ranks) < 2:
         return [Finding("one rank", _one_rank(series))]
-    found = [Finding("barrier", _barrier(series, barrier))]
+    found = [Finding("barrier", _barrier(series, barrier)), Finding("bound", _bound(series, barrier, stuck, shares))]
+    if stuck is not None:
+        found.append(Finding("stuck", _stuck(series, stuck)))
     if idle.share > _LITTLE:
         found.append(Finding("cause", _cause(series, loads, idle)))
         if loads.unit != "requests" and idle.counts == idle.counts:
             found.append(Finding("lengths", _lengths(series, loads, idle)))
-    if stuck is not None:
-        found.append(Finding("stuck", _stuck(series, stuck)))
     found += [Finding("prefill", sentence) for sentence in _prefill(series)]
-    found += [Finding("slow rank", sentence) for sentence in _slow(series, loads, barrier)]
+    if barrier.verdict == "no" and (slow := slow_of(series, loads)) is not None:
+        found.append(Finding("slow rank", _slow(series, slow)))
     if idle.spoken == idle.spoken and abs(idle.spoken - idle.share) > 0.02:
         found.append(
             Finding(
@@ -61,7 +77,6 @@ def findings_of(
                 f"silent ranks as idle ones it is {_percent(idle.share)}",
             )
         )
-    found.append(Finding("bound", _bound(barrier, shares)))
     return found
 
 
@@ -100,21 +115,24 @@ def _barrier(series: RankSeries, barrier: Barrier) -> str:
 
 
 def _cause(series: RankSeries, loads: Loads, idle: Idle) -> str:
-    share = min(idle.staying / idle.share, 1.0)
     held = loads.loads[~np.isnan(loads.loads).any(axis=1)]
     heaviest = held[held.max(axis=1) > 0].argmax(axis=1)
     often = np.bincount(heaviest, minlength=len(series.ranks)) / heaviest.size
     worst = int(often.argmax())
     who = f"{_ranks(series, [worst])} is the heaviest in {100 * often[worst]:.0f} % of the moments"
-    if share > 0.5:
-        return (
-            f"Placement that stays: {_percent(idle.staying)} of the {_percent(idle.share)} are left when every rank "
-            f"has its mean load, and {who}"
-        )
-    return (
-        f"Loads that come and go: {_percent(idle.staying)} of the {_percent(idle.share)} are left when every rank has "
-        f"its mean load, and {who}; over time the ranks get about as much, but not at the same time"
-    )
+    if len(series.seconds) < 2:
+        return f"In this one moment {_ranks(series, [worst])} is the heaviest; whether that stays, more moments say"
+    seconds = float(series.seconds[-1])
+    span = f"the log's {seconds:,.0f} s" if series.clocked and seconds > 0 else f"{len(series.seconds):,} moments"
+    left = f"with each rank at its mean over {span}, {_percent(idle.staying)} of the {_percent(idle.share)} would stay"
+    stays = idle.staying / idle.share
+    if stays <= _PASSING or (stays <= _PARTLY and not idle.lasting):
+        return f"Loads come and go: {left}. The ranks get about as much, but not at the same time; {who}"
+    if not idle.lasting:
+        return f"Whether some ranks always get more, or it was chance, a log so short does not tell: {left}; {who}"
+    if stays <= _LASTING:
+        return f"In part the same ranks are heavy, in part loads come and go: {left}; {who}"
+    return f"The same ranks are heavy all the time: {left}; {who}"
 
 
 def _lengths(series: RankSeries, loads: Loads, idle: Idle) -> str:
@@ -157,8 +175,7 @@ def _stuck(series: RankSeries, stuck: Stuck) -> str:
 
 def _prefill(series: RankSeries) -> list[str]:
     prefill = np.nansum(series.of("prefill"), axis=0)
-    made = np.nansum(series.of("made")) * (series.period if series.period > 0 else 1.0)
-    if prefill.sum() <= _LITTLE_PREFILL * made or prefill.sum() <= 0:
+    if prompts_of(series) <= _LITTLE_PREFILL or prefill.sum() <= 0:
         return []
     share = prefill / prefill.sum()
     worst = int(share.argmax())
@@ -173,29 +190,23 @@ def _prefill(series: RankSeries) -> list[str]:
     ]
 
 
-def _slow(series: RankSeries, loads: Loads, barrier: Barrier) -> list[str]:
-    if barrier.verdict != "no":
-        if barrier.verdict == "yes":
-            return ["One slow rank would not show: ranks of a barrier all go at the pace of the slowest"]
-        return []
-    held = np.array([mean_of(column) for column in loads.loads.T])
-    slow = int(np.nanargmin(barrier.paces))
-    if held[slow] > np.nanmedian(held):
-        return []
-    return [
-        f"{_ranks(series, [slow]).capitalize()} is slow without a heavy load: {barrier.paces[slow]:.3g} tokens a "
-        f"second per running request, and {np.nanmedian(barrier.paces):.3g} in the middle: a slow device or host"
-    ]
+def _slow(series: RankSeries, slow: Slow) -> str:
+    return (
+        f"{_ranks(series, [slow.rank]).capitalize()} is slow: its steps take {slow.times:.2g} times as long as those "
+        "of the others would at its load: a slow device or host"
+    )
 
 
-def _bound(barrier: Barrier, shares: Sequence[Any]) -> str:
-    low, high = min(one.low for one in shares), max(one.high for one in shares)
-    span = f"{_percent(high)} of the time, what perfectly level loads would"
-    if high - low > 5e-4:
-        span += f"; by another law of step time no more than {_percent(low)}"
-    if barrier.verdict == "no":
-        return f"If the ranks did meet at a barrier, no rule could save more than {span}"
-    return f"No rule can save more than {span}"
+def _bound(series: RankSeries, barrier: Barrier, stuck: Stuck | None, shares: Sequence[Any]) -> str:
+    most, others = shares[0].high, shares[1:]
+    text = "Level loads would save" if barrier.verdict != "no" else "If the ranks met at a barrier, level loads saved"
+    text += f" at most {_percent(most)} of the time of decoding"
+    if others:
+        low, high = min(one.low for one in others), max(one.high for one in others)
+        text += f", and {_percent(low)} to {_percent(high)} by the laws of step time"
+    more = ["waits while a rank computes a prompt"] * (prompts_of(series) > _LITTLE_PREFILL)
+    more += ["what requests wait that are stuck"] * (stuck is not None)
+    return f"{text}; no rule can save more of it" + (f". Not in it: {' and '.join(more)}" if more else "")
 
 
 def to_log(series: RankSeries) -> list[str]:
@@ -205,15 +216,23 @@ def to_log(series: RankSeries) -> list[str]:
         "For a rule to be recommended lbopt needs requests: one row each with arrival, start of decoding, finish, "
         "prompt and output tokens, and the rank that served it (a router's log, spans, or the record of lbopt serve)"
     ]
+    if "Prometheus" in engines and len(series.seconds) < _FEW:
+        more.append(
+            "More moments: lbopt audit http://HOST:PORT/metrics --for 5m scrapes now, and counts tokens a second"
+        )
     if "vLLM" in engines:
         more.append(
-            "vLLM: --otlp-traces-endpoint writes such spans, VLLM_LOG_STATS_INTERVAL=1 the lines once a second; "
-            "the line 'GPU KV cache size' of the start makes tokens of shares"
+            "vLLM: --otlp-traces-endpoint writes such spans, VLLM_LOG_STATS_INTERVAL=1 the lines once a second, "
+            "--enable-logging-iteration-details every step; the line 'GPU KV cache size' of the start makes tokens of "
+            "shares"
         )
     if "SGLang" in engines:
-        more.append("SGLang: --decode-log-interval 1 writes every step, --enable-metrics and --enable-trace requests")
+        more.append(
+            "SGLang: --decode-log-interval 1 writes every step, --enable-trace with --otlp-traces-endpoint such spans"
+        )
     if "TensorRT" in engines:
         more.append(
-            "TensorRT-LLM: print_iter_log with TLLM_PROFILE_LOG_RANKS for all ranks, return_perf_metrics for requests"
+            "TensorRT-LLM: print_iter_log with TLLM_PROFILE_LOG_RANKS=all, or enable_iter_perf_stats and /metrics, for "
+            "every rank; return_perf_metrics for requests"
         )
     return more

@@ -6,16 +6,22 @@ share of time if a step's time is in proportion to the tokens of its heaviest ra
 **Whether there is a barrier.** Ranks of one barrier make steps alike, so tokens a second for each running request agree
 between them, whatever they hold. Ranks that step by themselves are the slower the more they hold.
 
-**Where it comes from.** What is left when every rank has its mean load over time is placement that stays; the rest are
-fluctuations. What is left when every request has the same length is the count of requests; the rest are lengths.
+**Where it comes from.** What is left when every rank has its mean load over time stays; the rest are fluctuations.
+Whether the ranks' means differ by more than chance is an analysis of variance over blocks of time. What is left when
+every request has the same length is the count of requests; the rest are lengths.
+
+**A slow rank.** Where ranks step by themselves, the steps of each are compared with a line through those of the others,
+against tokens held and prompt tokens computed.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import fdtrc
 
 from lbopt.instances.rank_log import RankSeries
 from lbopt.statistics import student_quantile
@@ -26,6 +32,15 @@ Floats = NDArray[np.float64]
 TOGETHER, APART = 0.12, 0.25
 #: A rank with less of its cache in use than this has room.
 ROOM = 0.9
+#: Requests that wait beside a free rank, by those that run, from which they are worth a word.
+_LEAST_STUCK = 0.02
+#: The ranks that hold this share of what waits are named.
+_MOST_OF_THEM = 0.8
+#: Blocks of time over which ranks' means are compared, and the chance below which they differ.
+_BLOCKS, _CHANCE = 5, 0.01
+#: A rank is slow if its steps take so many times what those of others would at its load, plus so many standard errors:
+#: twice the usual three, as moments are not independent.
+_SLOW, _ERRORS = 1.25, 6.0
 #: A law is fitted to at least so many moments, if the heaviest load varies by at least such a share.
 _LEAST_MOMENTS, _LEAST_SPREAD = 20, 0.03
 
@@ -90,6 +105,8 @@ class Idle:
         Of the moments in which every rank wrote a line; NaN where there is none.
     staying
         What is left of it when every rank has its mean load.
+    lasting
+        Whether these means differ by more than chance; False too where moments are too few to tell.
     counts
         What it would be if all requests were equally long; NaN where running requests are not known.
     moments
@@ -101,6 +118,7 @@ class Idle:
     high: float
     spoken: float
     staying: float
+    lasting: bool
     counts: float
     moments: int
 
@@ -125,9 +143,25 @@ def idle_of(loads: Floats, series: RankSeries) -> Idle | None:
         high=float(high),
         spoken=float(each[spoken].mean()) if spoken.any() else float("nan"),
         staying=float(_idle(loads[known].mean(axis=0, keepdims=True), series.group)[0]),
+        lasting=_lasting(loads[known], series.group),
         counts=mean_of(_idle(series.of("running"), series.group)),
         moments=int(known.sum()),
     )
+
+
+def _lasting(loads: Floats, group: NDArray[np.int64]) -> bool:
+    """Return whether the ranks' means differ by more than their blocks of time do."""
+    if len(loads) < 2 * _BLOCKS:
+        return False
+    for one in np.unique(group):
+        mine = loads[:, group == one]
+        parts = np.array_split(mine - mine.mean(axis=1, keepdims=True), _BLOCKS)
+        blocks = np.array([part.mean(axis=0) for part in parts])
+        between, within = _BLOCKS * blocks.mean(axis=0).var(), blocks.var(axis=0, ddof=1).mean()
+        G = mine.shape[1]
+        if between > 0 and fdtrc(G - 1, G * (_BLOCKS - 1), between * G / (G - 1) / max(within, 1e-300)) < _CHANCE:
+            return True
+    return False
 
 
 def _idle(loads: Floats, group: NDArray[np.int64]) -> Floats:
@@ -181,7 +215,7 @@ class Stuck:
     Parameters
     ----------
     ranks, free
-        Numbers of the ranks at which they wait, and of those with room, in most such moments.
+        Numbers of the ranks at which most of them wait, and of the others with room in half of such moments or more.
     moments
         Share of moments.
     waiting
@@ -195,7 +229,7 @@ class Stuck:
 
 
 def stuck_of(series: RankSeries) -> Stuck | None:
-    """Return who is stuck; None where nothing waits beside a rank with room, or queues are not in the log."""
+    """Return who is stuck; None where hardly anything waits beside a rank with room, or queues are not in the log."""
     waiting, share, running = (series.of(name) for name in ("waiting", "share", "running"))
     waits = waiting > 0
     usual = np.nanmax(np.where(np.isnan(running), 0.0, running), axis=1, keepdims=True)
@@ -206,16 +240,59 @@ def stuck_of(series: RankSeries) -> Stuck | None:
         mine = series.group == one
         stuck[:, mine] = waits[:, mine] & room[:, mine].any(axis=1, keepdims=True)
         free[:, mine] = room[:, mine] & waits[:, mine].any(axis=1, keepdims=True)
-    at = stuck.any(axis=1)
-    if not at.any():
+    held = np.where(stuck, waiting, 0.0)
+    if held.sum() <= _LEAST_STUCK * np.nansum(running):
         return None
-    often = stuck[at].mean(axis=0)
+    at, by_rank = stuck.any(axis=1), held.sum(axis=0)
+    order = np.argsort(-by_rank, kind="stable")
+    ranks = order[: int(np.searchsorted(np.cumsum(by_rank[order]), _MOST_OF_THEM * by_rank.sum())) + 1]
+    often = np.where(np.isin(np.arange(by_rank.size), ranks), 0.0, free[at].mean(axis=0))
     return Stuck(
-        ranks=tuple(np.flatnonzero(often >= min(0.5, often.max())).tolist()),
-        free=tuple(np.flatnonzero(free[at].mean(axis=0) >= min(0.5, free[at].mean(axis=0).max())).tolist()),
+        ranks=tuple(sorted(ranks.tolist())),
+        free=tuple(np.flatnonzero((often >= 0.5) | (often == often.max()) & (often > 0)).tolist()),
         moments=float(at.mean()),
-        waiting=float(np.where(stuck, waiting, 0.0)[at].sum(axis=1).mean()),
+        waiting=float(held[at].sum(axis=1).mean()),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """A rank whose steps take longer than those of others would at its load: its number, and how many times as long."""
+
+    rank: int
+    times: float
+
+
+def slow_of(series: RankSeries, loads: Loads) -> Slow | None:
+    """Return the slowest rank of ranks that step by themselves; None where each is as fast as its load lets it be."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        each = np.where(series.of("made") > 0, series.of("running") / series.of("made"), np.nan)
+    prompts = np.nan_to_num(series.of("prefill"))
+    known = ~np.isnan(each) & ~np.isnan(loads.loads)
+    found = []
+    for g in range(known.shape[1]):
+        others = known & (np.arange(known.shape[1]) != g)
+        columns = [np.ones(known.shape), loads.loads, *([prompts] if prompts[others].any() else [])]
+        design = np.stack([one[others] for one in columns], axis=1)
+        if known[:, g].sum() < _BLOCKS or np.linalg.matrix_rank(design) < len(columns) < len(design):
+            return None
+        law, left, *_ = np.linalg.lstsq(design, each[others], rcond=None)
+        mine = np.array([one[known[:, g], g].mean() for one in columns])
+        spread = left.sum() / (len(design) - len(columns)) * (mine @ np.linalg.inv(design.T @ design) @ mine)
+        usual = max(float(mine @ law), float(np.median(each[others]))) + _ERRORS * math.sqrt(spread)
+        found.append(Slow(g, float(np.mean(each[known[:, g], g])) / usual))
+    slowest = max(found, key=lambda one: one.times)
+    return slowest if slowest.times > _SLOW else None
+
+
+def prompts_of(series: RankSeries) -> float:
+    """Return the prompt tokens that were computed for each output token; NaN where the log does not say it."""
+    took = series.of("step")
+    if np.isnan(took).all():
+        took = np.full(took.shape, series.period)
+    made = np.nansum(series.of("made") * took)
+    prefill = series.of("prefill")
+    return float(np.nansum(prefill) / made) if made > 0 and not np.isnan(prefill).all() else float("nan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +308,8 @@ def own_law(loads: Loads, series: RankSeries, barrier: Barrier) -> OwnLaw | None
     """Return the wait by seconds of steps against the heaviest load; None where the log does not tell it.
 
     A step's seconds are written (TensorRT-LLM), or running requests over tokens a second: with speculative tokens that
-    is off by a factor, which cancels in the share.
+    is off by a factor, which cancels in the share. Moments in which a rank computed prompts do not count, since all
+    waited for that, too.
     """
     running, made, step = series.of("running"), series.of("made"), series.of("step")
     if loads.unit == "requests" or barrier.verdict == "no" or np.unique(series.group).size > 1:
@@ -239,6 +317,7 @@ def own_law(loads: Loads, series: RankSeries, barrier: Barrier) -> OwnLaw | None
     with np.errstate(invalid="ignore", divide="ignore"):
         each = np.where(made > 0, running / made, np.nan) if np.isnan(step).all() else step
     known = ~np.isnan(each).all(axis=1) & ~np.isnan(loads.loads).any(axis=1)
+    known &= np.nansum(series.of("prefill"), axis=1) == 0
     if known.sum() < _LEAST_MOMENTS:
         return None
     seconds, held = np.nanmedian(each[known], axis=1), loads.loads[known]
@@ -257,5 +336,7 @@ def own_law(loads: Loads, series: RankSeries, barrier: Barrier) -> OwnLaw | None
     half = student_quantile(free) * float(error)
     saved = float((heaviest - held.mean(axis=1)).mean() / seconds.mean())
     most = float((1 - held.mean(axis=1) / heaviest).mean())
-    low, high = (float(np.clip((found[1] + sign * half) * saved, 0.0, most)) for sign in (-1, 1))
-    return OwnLaw(low, high, float(seconds.mean()))
+    low, high = (float((found[1] + sign * half) * saved) for sign in (-1, 1))
+    if high < 0 or low > most:  # something else that goes with the load moves the steps
+        return None
+    return OwnLaw(max(low, 0.0), min(high, most), float(seconds.mean()))

@@ -16,6 +16,7 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.hardware.cards import device_card
 from lbopt.instances.rank_log import RankSeries, read_rank_log
+from lbopt.spec import duration
 from lbopt.studies.audit.rank_findings import Finding, findings_of, to_log
 from lbopt.studies.audit.rank_loads import (
     Barrier,
@@ -30,13 +31,16 @@ from lbopt.studies.audit.rank_loads import (
     own_law,
     stuck_of,
 )
-from lbopt.studies.audit.recommendation import HOURS_A_MONTH
+from lbopt.studies.audit.recommendation import HOURS_A_MONTH, Recommendation
 from lbopt.studies.configuration import Configuration, Option, refuse_other_kinds
 from lbopt.studies.cost.config import DEFAULT_DEVICES, CostConfig
 from lbopt.studies.cost.load_point import LEVEL, LoadPoint
 from lbopt.studies.cost.study import cost_of_points
 from lbopt.studies.progress import Progress
 from lbopt.studies.study import Outcome, Study
+
+#: Seconds for which a URL may be watched.
+_LONGEST = 1e7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,26 +100,14 @@ class RanksConfig(RankOptions):
     def check(self) -> None:
         """Refuse cards that cannot be read, and times that are none."""
         CostConfig(devices=self.devices, model=self.model)
-        seconds_of(self.duration, "for")
-        seconds_of(self.every, "every")
+        seconds, every = self.watched
+        if not 0 < every <= max(seconds, every) <= _LONGEST:
+            raise InputError(f"for is {self.duration!r} and every {self.every!r}; expected above 0 to {_LONGEST:g} s")
 
-
-def seconds_of(text: str, name: str) -> float:
-    """Return the seconds of a time such as 60, 60s, 5m or 1h.
-
-    Raises
-    ------
-    InputError
-        Where it is none, or not above zero.
-    """
-    unit = {"s": 1.0, "m": 60.0, "h": 3600.0}.get(text[-1:], 0.0)
-    try:
-        value = float(text[:-1] if unit else text) * (unit or 1.0)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= 1e7:
-        raise InputError(f"{name} is {text!r}; expected a time such as 60s, 5m or 1h")
-    return value
+    @property
+    def watched(self) -> tuple[float, float]:
+        """For how long a URL is watched, and the time between two scrapes (s)."""
+        return duration("for", self.duration), duration("every", self.every)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +161,14 @@ class RanksOutcome(Outcome):
     money: Money | None
     findings: list[Finding]
     to_log: list[str]
+
+    @property
+    def recommendation(self) -> Recommendation:
+        """That none is given, as other audits give theirs."""
+        return Recommendation(
+            verdict="withheld",
+            sentences=("No recommendation: the log says what ranks held, and not which requests there were.",),
+        )
 
     def __repr__(self) -> str:
         return f"<RanksOutcome {self.series.source}: {len(self.series.ranks)} ranks, idle {self.idle.share:.1%}>"
