@@ -10,14 +10,14 @@ the endpoint in the header and in the metadata `x-gateway-destination-endpoint`.
 tokens, and reports them and the end to the router. Bodies pass unchanged.
 
 Protocol: endpoint picker protocol 1.0 of the Gateway API inference extension (its proposal 004), on Envoy's
-`envoy.service.ext_proc.v3`. The gateway sends bodies as FULL_DUPLEX_STREAMED, as that protocol wants it, or BUFFERED.
+`envoy.service.ext_proc.v3`. The gateway sends bodies as FULL_DUPLEX_STREAMED, as that protocol wants it, or BUFFERED,
+with which a stream reaches its client in one piece at its end. `envoy.yaml` beside this file is a whole configuration.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import logging
 import os
 import socket
@@ -49,8 +49,9 @@ from envoy_data_plane.google.protobuf import Struct, Value
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from lbopt.exceptions import InputError
-from lbopt.serving.router.ask import read_answer, read_ask
+from lbopt.serving.router.ask import error_of, read_answer, read_ask
 from lbopt.serving.router.events import EventCounter
+from lbopt.serving.router.operators import GENERATING
 from lbopt.serving.scrape import usage_of
 
 SERVICE = "envoy.service.ext_proc.v3.ExternalProcessor"
@@ -74,12 +75,13 @@ class NoPlaceError(Exception):
 class Place:
     """A request that the router has placed, and what is to be reported of it."""
 
-    def __init__(self, session, base, answer, endpoint):
+    def __init__(self, session, base, answer, endpoint, sequences):
         self._session, self._url = session, f"{base}/route/{answer['id']}"
-        self.endpoint, self.rank = endpoint, answer["rank"]
+        self.endpoint, self.rank, self.sequences = endpoint, answer["rank"], sequences
         self._tokens, self._prompt, self._ending = 0, None, None
         self._news, self._ended = asyncio.Event(), asyncio.Event()
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        if answer["id"] is not None:  # else it takes no place, and nothing is to be reported
+            self._task = asyncio.get_running_loop().create_task(self._run())
 
     def note(self, tokens, prompt=None):
         """Take in tokens that were made."""
@@ -121,19 +123,22 @@ class Advice:
         self._session, self._base = session, base
 
     async def place(self, path, body, subset):
-        """Return the place of a request; `subset` holds the endpoints that it may go to, None = any."""
-        asked = {}
-        if body:
+        """Return the place of a request; `subset` holds the endpoints that it may go to, None = any.
+
+        What generates nothing goes to an endpoint of its model at once, and takes no place.
+        """
+        asked, sequences = {"place": False}, 1
+        if body or path in GENERATING:
             try:
-                ask = read_ask(body, chat=path.endswith("/chat/completions"))
+                ask = read_ask(body, chat=path != "/v1/completions")
             except InputError as error:
                 raise NoPlaceError(400, str(error)) from None
-            asked["prompt_tokens" if ask.exact else "prompt_bytes"] = max(1, ask.units)
-            asked |= {"n": ask.choices, "prompts": ask.prompts}
+            if path in GENERATING:
+                asked = {"prompt_tokens" if ask.exact else "prompt_bytes": max(1, ask.units)}
+                asked |= {"n": ask.choices, "prompts": ask.prompts}
+                sequences = ask.choices * ask.prompts
             if ask.model is not None:
                 asked["model"] = ask.model
-        else:
-            asked["prompt_bytes"] = 1
         try:
             async with self._session.post(self._base + "/route", json=asked) as answer:
                 told = await answer.json()
@@ -143,7 +148,7 @@ class Advice:
             status = answer.status if answer.status in (400, 401, 404, 429) else 503
             raise NoPlaceError(status, told["error"]["message"])
         endpoint = await _address(told["url"])
-        place = Place(self._session, self._base, told, endpoint)
+        place = Place(self._session, self._base, told, endpoint, sequences)
         if subset is not None and endpoint not in subset:
             place.end("cancelled")
             raise NoPlaceError(503, f"the router chose {endpoint}, which the gateway does not offer for this request")
@@ -250,7 +255,7 @@ class Exchange:
         status = _header(headers, ":status")
         self._status = int(status) if status.isdigit() else 200
         if _header(headers, "content-type").startswith("text/event-stream"):
-            self._counter = EventCounter()
+            self._counter = EventCounter(sequences=1 if self._place is None else self._place.sequences)
         if headers.end_of_stream:
             self._end()
         return [ProcessingResponse(response_headers=HeadersResponse(response=CommonResponse()))]
@@ -337,8 +342,6 @@ class Picker:
 
 
 def _refusal(refused):
-    kind = "overloaded" if refused.status in (429, 503) else "invalid_request_error"
-    body = {"error": {"message": str(refused), "type": kind, "param": None, "code": None}}
     kind = HeaderValueOption(
         header=HeaderValue(key="content-type", raw_value=b"application/json"),
         append_action=HeaderValueOptionHeaderAppendAction.OVERWRITE_IF_EXISTS_OR_ADD,
@@ -347,7 +350,7 @@ def _refusal(refused):
         immediate_response=ImmediateResponse(
             status=HttpStatus(code=refused.status),
             headers=HeaderMutation(set_headers=[kind]),
-            body=json.dumps(body).encode(),
+            body=error_of(refused.status, str(refused)),
         )
     )
 

@@ -50,6 +50,23 @@ def test_whose_fault_an_answer_tells(answer, ending):
     run(check())
 
 
+def test_a_gateway_is_told_an_engine_for_what_generates_nothing():
+    """All places are taken: no place is needed, and nothing is to be reported."""
+
+    async def check():
+        async with fleet([Engine()], slots=1, advised=True) as (router, client, base):
+            found = []
+            for asked in ({"prompt_tokens": 5}, {"place": False}, {"place": False, "model": "x"}):
+                async with client.post(base + "/route", json=asked) as answer:
+                    told = await answer.json()
+                    found.append((answer.status, told.get("worker"), told.get("id") is None))
+            name = router.fleet.groups["g"].workers[0].name
+            assert found == [(200, name, False), (200, name, True), (404, None, True)]
+            assert router.fleet.arrivals == 1
+
+    run(check())
+
+
 @pytest.mark.parametrize("ending", ["cancelled", "failed"])
 def test_a_gateway_says_how_a_request_ended(ending):
     async def check():

@@ -232,6 +232,32 @@ def test_a_large_body_comes_back_in_pieces():
     with_picker(check)
 
 
+def test_what_generates_nothing_goes_on_at_once_and_takes_no_place():
+    """Also where all places are taken; a chat's answer of several sequences is counted by their index."""
+
+    async def check(gateway, router, urls, _channel):
+        full = Mode.FULL_DUPLEX_STREAMED
+        held = [await gateway.open(begin(full), body(BODY, True)) for _ in range(2)]
+        for call in held:
+            await call.read()
+        for path, data in (("/tokenize", BODY), ("/v1/embeddings", b'{"model":"m","input":"x"}')):
+            call = await gateway.open(begin(full, path=path), body(data, True))
+            first = await call.read()
+            assert destination(first.request_headers.response, first.dynamic_metadata) in urls
+            call.cancel()
+        message = begin(full, path="/v1/models")
+        message.request_headers.end_of_stream = True
+        call = await gateway.open(message)
+        first = await call.read()
+        assert destination(first.request_headers.response, first.dynamic_metadata) in urls
+        assert router.fleet.arrivals == 2
+        for one in (call, *held):
+            one.cancel()
+        await becomes(lambda: is_empty(router))
+
+    with_picker(check, slots=1)
+
+
 def test_requests_wait_in_the_routers_pool():
     """A request without a free slot gets its endpoint when one is free."""
 

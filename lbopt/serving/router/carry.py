@@ -125,10 +125,8 @@ async def _try(router: Router, job: Job, request: web.Request) -> web.StreamResp
 
 async def pass_on(router: Router, request: web.Request, model: str, body: bytes, share: Share) -> web.Response:
     """Return what an engine of a model answers to a request that generates nothing; if it fails, another."""
-    workers = [worker for group in router.fleet.pools[model].groups for worker in group.open_workers]
-    able = [worker.payload for worker in sorted(workers, key=lambda worker: worker.virtual_load)]
     answer = refuse(*SAID[Stop.NO_WORKER], retry_after=RETRY_AFTER)
-    for endpoint in [endpoint for endpoint in able if endpoint.address.url][: router.options.retries + 1]:
+    for endpoint in router.addressed(model)[: router.options.retries + 1]:
         url, headers = endpoint.address.url, headers_for_engine(request.headers) | endpoint.headers()
         head = request_head(url, request.path_qs, headers, len(body), request.method)
         try:

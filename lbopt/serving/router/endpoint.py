@@ -277,10 +277,8 @@ class Poller:
 
     async def card(self, model: str) -> dict[str, Any] | None:
         """Return how an engine describes a model in its list of models; None where none does."""
-        pool = self._router.fleet.pools[model]
-        urls = [w.payload.address.url for group in pool.groups for w in group.open_workers if w.payload.address.url]
         try:
-            status, data = await self._get(urls[0], "/v1/models")
+            status, data = await self._get(self._router.addressed(model)[0].address.url, "/v1/models")
             cards = parsed(data)["data"] if status == 200 else []
             return next((card for card in cards if card["id"] == model), None)
         except (OSError, ValueError, LookupError, TypeError, RecursionError):

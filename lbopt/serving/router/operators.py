@@ -429,10 +429,22 @@ def _asked(data: dict[str, Any]) -> Ask:
     return Ask(model, True, count, True, False, None, choices, prompts)
 
 
+def _told(key: str | None, endpoint: Endpoint) -> web.Response:
+    """Return where a request goes; `key` is what it is called, None where it takes no place."""
+    worker, address = endpoint.mirror, endpoint.address
+    assert isinstance(worker, WorkerMirror)
+    answer = {"id": key, "group": worker.group.name, "worker": worker.name}
+    return as_json(answer | {"url": address.url or None, "rank": address.rank})
+
+
 async def route(request: web.Request) -> web.Response:
     """Decide where a request goes: waits in the pool for a place, and answers with the worker."""
     enter(request, "route", "admin")
     router, data = request.app[ROUTER], await document(request)
+    if data.get("place") is False:  # it generates nothing
+        name = data.get("model")
+        found = router.addressed(next(iter(router.fleet.pools)) if name is None else router.known_model(str(name)))
+        return _told(None, found[0]) if found else refuse(*SAID[Stop.NO_WORKER], retry_after=RETRY_AFTER)
     ask = _asked(data)
     if router.signatures is not None:
         ask.experts = router.signatures.of_gateway(data, router.model_of(ask.model))
@@ -452,12 +464,10 @@ async def route(request: web.Request) -> web.Response:
         router.fleet.cancelled(job.tracker, router.now())
         raise
     router.metrics.note_wait(job.tracker)
-    endpoint = router.endpoints[worker]
     job.key = secrets.token_urlsafe(16)  # who reports of a request has been told of it
     router.advised[job.key] = job
     job.heard_at = router.now()
-    answer = {"id": job.key, "group": worker.group.name, "worker": worker.name}
-    return as_json(answer | {"url": endpoint.address.url or None, "rank": endpoint.address.rank})
+    return _told(job.key, router.endpoints[worker])
 
 
 async def report(request: web.Request) -> web.Response:

@@ -289,6 +289,12 @@ class Router:
             return next(iter(self.fleet.pools))
         return self.models.get(name or "")
 
+    def addressed(self, model: str) -> list[Endpoint]:
+        """Return the engines of a model that take requests and have an address, the lightest first."""
+        workers = [worker for group in self.fleet.pools[model].groups for worker in group.open_workers]
+        workers.sort(key=lambda worker: worker.virtual_load)
+        return [self.endpoints[worker] for worker in workers if self.endpoints[worker].address.url]
+
     def known_model(self, name: str | None) -> str:
         """Return the model that a client means, see `model_of`, or raise a refusal."""
         if (model := self.model_of(name)) is None:
