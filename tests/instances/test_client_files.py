@@ -81,7 +81,8 @@ def test_arrays_over_requests_are_rows_or_refused(tmp_path):
 
 def test_runs_of_a_file_are_asked_for(tmp_path):
     report = json.loads((LOGS / "benchmarks.json").read_text())
-    report["benchmarks"].append(json.loads(json.dumps(report["benchmarks"][0])))
+    again = json.dumps(report["benchmarks"][0]).replace('"request_id": "', '"request_id": "again ')
+    report["benchmarks"].append(json.loads(again))
     path = save(tmp_path, report)
     with pytest.raises(InputError, match=r"2 runs.*benchmarks\[0\] \(8 requests\).*rows=benchmarks\[0\]"):
         read(path)

@@ -184,6 +184,29 @@ def test_an_answer_that_does_not_stream_has_no_first_token(tmp_path):
         read_router_log(path)
 
 
+def test_a_line_that_stands_twice_is_one_request(tmp_path):
+    path = tmp_path / "spend.jsonl"
+    path.write_text(lines(*map(spend, FOUR), spend(2)))
+    trace = read(path).trace
+    assert (trace.prompt.tolist(), trace.left_out) == ([50, 51, 52, 53], {"doubled": 1})
+    path.write_text(json.dumps({"benchmarks": [{"requests": REPORT["successful"] + [guide(2)]}]}))
+    assert read(path).trace.left_out == {"doubled": 1}
+
+
+def test_objects_in_cells_of_a_table_are_columns(tmp_path):
+    """So that the worker may stand in the metadata of an export as CSV, as its error says."""
+    path = tmp_path / "observations.csv"
+    path.write_text(table([observation(n) for n in FOUR]), newline="")
+    with pytest.raises(InputError, match=r"--column worker=metadata\.NAME"):
+        read_router_log(path)
+    log = read_router_log(path, columns={"worker": "metadata.engine"})
+    assert (log.workers, log.prompt.tolist()) == (("e0", "e1"), [51, 52, 53, 54])
+    path.write_text('prompt_tokens,output_tokens,note\n5,6,"{""a"": 1}"\n7,8,{broken\n')
+    assert read(path).trace.prompt.tolist() == [5, 7]
+    with pytest.raises(InputError, match=r"it serves as a trace: lbopt gap .* --fleet 8x64 --rule round-robin"):
+        read_router_log(path)
+
+
 def test_counts_of_several_columns_are_added(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("fresh,cached_part,out\n3,4,5\n6,,7\n")

@@ -151,6 +151,22 @@ def _object_in(text: str) -> Any:
     return value if plain and any(quantity_of(name) for name in value) else text
 
 
+def unfolded(columns: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return columns of text with those whose cells are objects of JSON, or nothing, as a column per field."""
+    plain: dict[str, list[str]] = {}
+    for name, cells in columns.items():
+        plain[name] = cells
+        if any(cells) and all(cell.startswith("{") for cell in cells if cell):
+            records = ((row, {name: json_value(cell or "{}")}) for row, cell in enumerate(cells))
+            try:
+                inner = table_of(records, "", "", sum(map(len, cells))).columns
+            except (JsonFault, InputError):
+                continue
+            del plain[name]
+            plain |= {key: texts for key, texts in inner.items() if key not in columns}
+    return plain
+
+
 def flatten(record: dict[str, Any], prefix: str, row: dict[str, str], passed: dict[str, int]) -> None:
     """Write the fields of an object into a row.
 

@@ -175,7 +175,7 @@ class Chooser:
     """
 
     def __init__(self, table: Table, given: Mapping[str, str]) -> None:
-        self.table = table
+        self.table, self._said = table, given
         self.export: Export = export_of(table)
         self.given = {quantity: self._named(quantity, column) for quantity, column in given.items()}
         taken = {name for choice in self.given.values() if choice for name in choice.names}
@@ -183,6 +183,10 @@ class Chooser:
         for name in table.columns:
             if name not in taken and (found := quantity_of(name)):
                 self._like[found[0]].append((found[1], name))
+
+    def of(self, table: Table) -> Chooser:
+        """Return the columns of another table of the same caller."""
+        return Chooser(table, self._said)
 
     def find(self, quantity: str) -> Choice | None:
         """Return the column of a quantity, None where there is none; refuse two that fit equally well."""
@@ -242,11 +246,12 @@ class Chooser:
 
     def missing(self, quantity: str, hint: str = "") -> InputError:
         """Return the error about a quantity that no column holds."""
-        if quantity == "worker" and self.export.by_client:
-            return InputError(
-                f"{self.table.source} is a file of {self.export.name}: {NO_WORKER}: lbopt gap {self.table.source} "
-                f"--fleet 8x64 --rule round-robin{' --arrivals trace' * bool(self.find('arrival'))}"
-            )
+        if quantity == "worker":
+            times = " --arrivals trace" * bool(self.find("arrival"))
+            ask = f"lbopt gap {self.table.source} --fleet 8x64 --rule round-robin{times}"
+            if self.export.by_client:
+                return InputError(f"{self.table.source} is a file of {self.export.name}: {NO_WORKER}: {ask}")
+            hint = hint or self.export.hints.get(quantity, f"; it serves as a trace: {ask}")
         if quantity in ("prompt", "output") and self.export.of_gateway and not self._like[quantity]:
             return InputError(f"{self.table.source} ({self.export.name}): {NO_TOKENS}")
         faults = [(name, self.fault(quantity, name)) for _, name in self._like[quantity]]

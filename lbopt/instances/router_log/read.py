@@ -67,25 +67,18 @@ def read_router_log(
     if unit is not None and unit not in SECONDS:
         raise InputError(f"unit is {unit!r}; expected s, ms, us or ns")
     given = dict(columns or {})
-    chooser, left_out = open_log(path, given), dict[str, int]()
+    chooser = open_log(path, given)
     table = chooser.table
     notes = list(table.notes)
     ids = chooser.find("id")
-    if ids is not None:
-        fresh = first_of_each(table)
-        if not fresh.all():
-            left_out["doubled"] = int(fresh.size - fresh.sum())
-            table = table.take(fresh)
-            chooser = Chooser(table, given)
-    elif note := identical_note(table):
+    if ids is None and (note := identical_note(table)):
         notes.append(note)
     rows = _Rows(chooser, ids, unit, notes)
-    left_out = {**table.left_out, **left_out, **rows.left_out}
-    return rows.log(name or Path(path).name, left_out)
+    return rows.log(name or Path(path).name, {**table.left_out, **rows.left_out})
 
 
 def open_log(path: str | os.PathLike[str], given: dict[str, str]) -> Chooser:
-    """Return the table of a file with its columns, without the rows that its export says are no requests.
+    """Return the table of a file with its columns, without the rows that its export says are no requests, or doubled.
 
     Parameters
     ----------
@@ -93,12 +86,17 @@ def open_log(path: str | os.PathLike[str], given: dict[str, str]) -> Chooser:
         Columns by quantity; "rows" is taken out of them.
     """
     chooser = Chooser(read_table(path, given.pop("rows", None)), given)
-    meant, reason = _requests(chooser)
-    if meant.all():
+    chooser = _kept(chooser, *_requests(chooser))
+    return chooser if chooser.find("id") is None else _kept(chooser, first_of_each(chooser.table), "doubled")
+
+
+def _kept(chooser: Chooser, rows: NDArray[np.bool_], reason: str) -> Chooser:
+    """Return some rows, and count the others for a reason."""
+    if rows.all():
         return chooser
-    table = chooser.table.take(meant)
-    table.left_out[reason] = int(meant.size - meant.sum())
-    return Chooser(table, given)
+    table = chooser.table.take(rows)
+    table.left_out[reason] = int(rows.size - rows.sum())
+    return chooser.of(table)
 
 
 def _requests(chooser: Chooser) -> tuple[NDArray[np.bool_], str]:

@@ -14,7 +14,7 @@ from lbopt.files import called, csv_records, listed, shown, starts_with
 from lbopt.instances.readers.formats import read_contents
 from lbopt.instances.readers.records import OPEN_END
 from lbopt.instances.router_log.access import OTHER_LINES, access_table, only_objects
-from lbopt.instances.router_log.cells import TRUNCATED, Table, table_of, text_of
+from lbopt.instances.router_log.cells import TRUNCATED, Table, table_of, text_of, unfolded
 from lbopt.instances.router_log.json_rows import json_table
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -99,7 +99,7 @@ def _csv(text: str, source: str) -> Table:
     return Table(
         source=source,
         kind="CSV",
-        columns=_by_name(header, columns, source),
+        columns=unfolded(_by_name(header, columns, source)),
         places=places,
         left_out=left_out,
         ends_open=ends_open,
