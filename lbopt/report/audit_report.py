@@ -14,7 +14,6 @@ from lbopt.report.figures import COLOURS, GREY, legend_below, new_figure, of_cou
 from lbopt.report.page import Picture, files_of, render_page
 from lbopt.report.study_report import StudyReport
 from lbopt.studies.audit import AuditOfGroups, AuditOutcome
-from lbopt.studies.audit.recommendation import saved_in_a_month
 from lbopt.studies.audit.rules import RuleRun
 from lbopt.table import Table
 
@@ -44,8 +43,6 @@ def audit_tables(outcome: AuditOutcome | AuditOfGroups) -> list[Table]:
     tables = [_happened(outcome)]
     if outcome.runs:
         tables.insert(0, _rules(outcome))
-    if outcome.sensitivity:
-        tables.append(_sensitivity(outcome))
     if outcome.gaps is not None and outcome.gaps.proved:
         tables.append(_gaps(outcome))
     tables.append(_misfit(outcome))
@@ -120,6 +117,11 @@ def _happened(outcome: AuditOutcome) -> Table:
     seen, law = outcome.happened, outcome.law
     fixed_low, fixed_high = law.fixed_interval
     low, high = law.per_token_interval
+    ends = f"{milliseconds(fixed_low)} to {milliseconds(fixed_high)}", f"{low * 1e6:.4g} to {high * 1e6:.4g}"
+    each = "for each 1,000 tokens on the heaviest worker"
+    fitted = f"{milliseconds(law.fixed)} ms ({ends[0]}) + {law.per_token * 1e6:.4g} ms ({ends[1]}) {each}"
+    if not law.is_identified:
+        fitted = f"{ends[0]} ms + {ends[1]} ms {each}: the log does not tell the two parts apart"
     rows = [
         ("requests that ran to their end", f"{seen.finished:,} of {seen.attempts:,} attempts"),
         ("workers × slots", f"{seen.workers} × {seen.slots}"),
@@ -134,18 +136,14 @@ def _happened(outcome: AuditOutcome) -> Table:
         ("time per token, mean · P50 · P95 · P99", _of(seen.tpot_mean, seen.tpot_p50, seen.tpot_p95, seen.tpot_p99)),
         ("wait, mean · P99 · longest", _of(seen.wait_mean, seen.wait_p99, seen.wait_max)),
         ("output", f"{whole(seen.tokens_per_second)} tokens a second of decoding"),
-        (
-            "time of a step",
-            f"{milliseconds(law.fixed)} ms ({milliseconds(fixed_low)} to {milliseconds(fixed_high)}) + "
-            f"{law.per_token * 1e6:.4g} ms ({low * 1e6:.4g} to {high * 1e6:.4g}) for each 1,000 tokens on the heaviest "
-            "worker",
-        ),
+        ("time of a step", fitted),
     ]
     return Table(
         title="What happened",
         caption=(
             f"From the log alone. The time of a step is fitted to {law.observations:,} {_WHAT[law.by]}; intervals are "
-            "95 %, blocks of time drawn anew."
+            f"95 %, blocks of time drawn anew. Steps vary by {law.noise:.0%} at the same load; the condition number of "
+            f"the fit is {law.condition:.1f} (1 is ideal, tens and more do not tell its two parts apart)."
         ),
         headers=("quantity", "value"),
         rows=rows,
@@ -182,28 +180,6 @@ def _columns(outcome: AuditOutcome) -> Table:
         title="How the log was read",
         caption="; ".join(left) + ". A column that was recognised wrongly is named with --column QUANTITY=NAME.",
         headers=("quantity", "column", "unit", "how"),
-        rows=rows,
-    )
-
-
-def _sensitivity(outcome: AuditOutcome) -> Table:
-    config, best, workers = outcome.config, outcome.recommendation, outcome.happened.workers
-    assert best.change is not None
-    rows = [("as recommended", _signed(best.change), _money(best.per_month))]
-    rows += [(f"{one.law}, at the end of its interval", _signed(one.change), "–") for one in outcome.sensitivity]
-    if config.price is not None and best.workers is not None:
-        for factor in (0.5, 2.0):
-            price = config.price * factor
-            month = saved_in_a_month(workers, best.workers, config.gpus or workers, price)
-            row = f"a GPU for {price:g} {config.currency} an hour"
-            rows.append((row, _signed(best.change), _money(month)))
-    return Table(
-        title=f"How sure: {best.rule} under other laws and prices",
-        caption=(
-            "The law's ends keep the mean time of a step and change how much of it depends on the load. The money is "
-            "that of workers which are not needed to be as fast as the log."
-        ),
-        headers=("if", "change of the time per token", f"{config.currency} a month"),
         rows=rows,
     )
 

@@ -45,9 +45,8 @@ def noisy_fleets() -> dict[tuple[str, float], Fleet]:
     for k, noise in enumerate(NOISES):
         for name, fleet in FLEETS.items():
             G, B = min(fleet.G, 16), min(fleet.B, 32)
-            found[name, noise] = replace(
-                fleet, G=G, B=B, noise=noise, requests=3000 if G == 16 else 2000, seed=fleet.seed + 100 * (k + 1)
-            )
+            seed = fleet.seed + 1000 + 100 * (k + 1)
+            found[name, noise] = replace(fleet, G=G, B=B, noise=noise, requests=3000 if G == 16 else 2000, seed=seed)
     return found
 
 

@@ -90,6 +90,10 @@ class RouterLog:
         Date-time of second 0, ISO 8601, where the file has one.
     labels
         (N,) texts each, by "model", "adapter", "tenant" and "group", where the file has them; "" where a row has none.
+    rule
+        The rule that wrote the log, where a record says it.
+    counted
+        (K, 2), moments in seconds and the steps until then, where a router counted them; None where none did.
     """
 
     name: str
@@ -107,6 +111,8 @@ class RouterLog:
     notes: tuple[str, ...] = ()
     origin: str | None = None
     labels: dict[str, NDArray[Any]] = field(default_factory=dict)
+    rule: str | None = None
+    counted: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         sizes = {name: getattr(self, name).shape for name in _ARRAYS}

@@ -55,6 +55,8 @@ class Course:
         The most requests that a worker ran at once.
     scatter
         Mean distance of times in the log from the boundary that they share, in steps.
+    counted
+        (3, K), the router counted at least so many steps (third row) between two boundaries (first and second row).
     """
 
     begin: Floats
@@ -71,6 +73,7 @@ class Course:
     tokens: Floats
     most_running: int
     scatter: float
+    counted: Floats
 
     @property
     def seconds(self) -> Floats:
@@ -98,7 +101,7 @@ class Attempts:
 
     `times` are the boundaries; attempt i runs from `first[i]` to `last[i]` among them. `clock` are the boundaries on
     the clock by which requests grow: seconds, or steps. `scatter` is the mean distance of times from the boundary they
-    share with others, in steps.
+    share with others, in steps. `counted` are a router's counts, as in `Course`.
     """
 
     def __init__(self, log: RouterLog) -> None:
@@ -121,6 +124,9 @@ class Attempts:
         self.num_workers = len(log.workers)
         self.seconds_per_token = per_token
         self.clock = self.times
+        moments = np.zeros((0, 2)) if log.counted is None else log.counted
+        near = np.searchsorted((self.times[:-1] + self.times[1:]) / 2, moments[:, 0]).astype(np.float64)
+        self.counted = np.array([near[:-1], near[1:], np.diff(moments[:, 1])])[:, np.diff(near) > 0]
 
     def by_steps(self, steps: Floats) -> Attempts:
         """Return the same attempts with requests that grow by steps; `steps`, (J,), are those of each interval."""
@@ -211,6 +217,7 @@ def course_of(attempts: Attempts, scale: Floats | None = None) -> Course:
         tokens=tokens,
         most_running=most,
         scatter=attempts.scatter,
+        counted=attempts.counted,
     )
 
 

@@ -88,7 +88,10 @@ def part_of(log: RouterLog, rows: NDArray[np.bool_]) -> RouterLog:
     columns |= {name: columns[name] - begin for name in ("arrival", "start", "finish")}
     columns["worker"] = worker.astype(np.int64)
     labels = {name: texts[rows] for name, texts in log.labels.items()}
-    return replace(log, **columns, workers=tuple(log.workers[g] for g in used), labels=labels)
+    workers = tuple(log.workers[g] for g in used)
+    # A router's count of steps is that of all its workers.
+    counted = None if log.counted is None or len(workers) < len(log.workers) else log.counted - (begin, 0)
+    return replace(log, **columns, workers=workers, labels=labels, counted=counted)
 
 
 def groups_of(log: RouterLog) -> tuple[list[Group], list[str]]:

@@ -39,6 +39,8 @@ _STRETCH, _LEAST_STRETCH = 1 / 6, 15.0
 #: Standard errors of a correlation, and the share of a step's time, from which on drift is reported.
 _SURE, _TRIFLE = 3.2, 0.003
 _FEWEST_STRETCHES = 20
+#: Logs that are drawn to see what noise alone does.
+_DRAWS = 200
 
 
 class Misfit(Row):
@@ -54,6 +56,9 @@ class Misfit(Row):
         Standard deviation of the error over stretches of steps, a fraction of a request's life long, the correlation of
         a stretch with the one before, and their number; zeros where the log does not show steps. The noise of steps is
         gone after some steps. Load that the log does not show stays as long as a request does.
+    by_noise
+        What `worst` and `worst_window` reach in one of 40 logs by the noise of steps alone; zeros where the log does
+        not show steps, as noise is then not told from what the law misses.
     """
 
     @property
@@ -71,6 +76,11 @@ class Misfit(Row):
     def worst_window(self) -> float:
         """The largest error in a window of time, without its sign."""
         return float(max(map(abs, self.by_window)))
+
+    def within(self, most: float, most_of_a_window: float) -> bool:
+        """Return whether the errors are below limits, or are what the noise of steps alone makes of the right law."""
+        whole, window = self.by_noise
+        return bool(self.worst <= max(most, whole) and self.worst_window <= max(most_of_a_window, window))
 
 
 class Happened(Row):
@@ -164,14 +174,35 @@ def _misfit(found: Reconstruction) -> Misfit:
     rows = np.flatnonzero(np.isfinite(logged) & np.isfinite(modelled))
     windows = [part for part in np.array_split(rows, WINDOWS) if part.size]
     workers = [rows[found.log.worker[rows] == g] for g in range(len(found.log.workers))]
-    p95 = float(np.quantile(modelled[rows], 0.95) / np.quantile(logged[rows], 0.95) - 1)
     return Misfit(
         mean=_off(logged, modelled, rows),
-        p95=p95,
+        p95=_off_p95(logged, modelled, rows),
         by_window=tuple(_off(logged, modelled, part) for part in windows),
+        by_noise=_by_noise(found, modelled, windows),
         by_worker=tuple(_off(logged, modelled, part) if part.size else 0.0 for part in workers),
         **_drift(found),
     )
+
+
+def _by_noise(found: Reconstruction, modelled: Floats, windows: list[NDArray[np.int64]]) -> tuple[float, float]:
+    """Return what the noise of steps makes of the right law: the 97.5 % quantiles over drawn logs."""
+    if found.law.by != "steps":
+        return 0.0, 0.0
+    course, steps = found.course, np.maximum(found.steps, 0.0)
+    seconds = found.law.seconds(course.heaviest)
+    rows, output = np.concatenate(windows), np.maximum(found.log.output, 1)
+    draw, worst = np.random.default_rng(0), []
+    for _ in range(_DRAWS):
+        more = found.law.noise * seconds * np.sqrt(steps) * draw.standard_normal(steps.size) * course.is_busy
+        logged = modelled + course.over_requests(more) / output
+        whole = max(abs(_off(logged, modelled, rows)), abs(_off_p95(logged, modelled, rows)))
+        worst.append((whole, max(abs(_off(logged, modelled, part)) for part in windows)))
+    whole, window = np.quantile(worst, 0.975, axis=0)
+    return float(whole), float(window)
+
+
+def _off_p95(logged: Floats, modelled: Floats, rows: NDArray[np.int64]) -> float:
+    return float(np.quantile(modelled[rows], 0.95) / np.quantile(logged[rows], 0.95) - 1)
 
 
 def _drift(found: Reconstruction) -> dict[str, Any]:

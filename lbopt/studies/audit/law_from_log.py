@@ -11,8 +11,9 @@ neighbours no longer share their noise, and the law is known several times bette
 guessed from its seconds alone, whose noise would then bias the law: a request of o tokens runs o steps, whatever they
 took. So the steps between boundaries are those that are closest to what the law says, by the noise of steps, among
 those that give every request its tokens: least squares on the boundaries' places, one sparse system, and nearly whole
-numbers even where a step's time varies by half. Times that were written with a delay of their own do not show
-boundaries; then the requests have to do.
+numbers even where a step's time varies by half. A router's own count of steps, where there is one, is one more
+observation of a stretch, which tells a stall from many steps. Times that were written with a delay of their own do not
+show boundaries; then the requests have to do.
 
 Intervals of the parameters are from a block bootstrap over time, since the noise of a fleet is not independent from
 one step to the next. Blocks also show the bias that comes from loads that follow earlier noise: it is taken off, and
@@ -59,6 +60,8 @@ SCATTER = 0.02
 _MUCH_NOISE = 0.1
 #: Steps by which a request's tokens may differ from the steps it ran in: where times show boundaries, and elsewhere.
 _EXACT, _DELAYED = 0.05, 0.5
+#: Steps by which a router's count between two decisions may be off.
+_COUNTED = 2.0
 #: Assumed noise of a step; what is near the law matters only where requests leave a choice.
 _SPREAD = 0.3
 _ROUNDS = 3
@@ -87,13 +90,11 @@ class LawFromLog:
         Intervals or requests that were fitted.
     stalled
         Share of the busy time in intervals that took far longer than the law says; 0 where requests were fitted.
-    spread
-        Coefficient of variation of the heaviest load over steps: what tells the slope from the fixed part.
     noise
         Standard deviation of a step's time as a share of what the law says, from intervals between events.
     condition
-        Condition number of the fit, columns scaled: how many times more the data's noise moves the worst combination of
-        the two constants than the best. 1 is ideal; tens and more mean that the log shows a mean step, not two parts.
+        Condition number of the fit, columns of norm 1: how many times more noise moves the worst combination of the
+        two constants than the best. 1 is ideal; with tens and more the log shows a mean step, not two parts.
     drawn
         Draws of (fixed, per_token) from the bootstrap: laws that the log does not tell apart.
     """
@@ -106,7 +107,6 @@ class LawFromLog:
     off_whole: float
     observations: int
     stalled: float
-    spread: float
     noise: float = 0.0
     condition: float = 1.0
     drawn: tuple[tuple[float, float], ...] = ()
@@ -115,6 +115,12 @@ class LawFromLog:
     def is_sure_of_slope(self) -> bool:
         """Whether the load matters at all, at the confidence of the interval."""
         return self.per_token_interval[0] > 0
+
+    @property
+    def is_identified(self) -> bool:
+        """Whether the log tells the fixed part from the slope: within a third of the slope, at 95 %."""
+        low, high = self.per_token_interval
+        return high - low <= self.per_token * 2 / 3
 
     def seconds(self, heaviest: Floats) -> Floats:
         """Return the seconds of steps with these heaviest loads."""
@@ -160,8 +166,7 @@ def fit_law(
         noise = _noise(course, steps, fixed, per_token)
     (fixed, per_token), drawn = _bootstrap(design, took, weight, when, seed)
     ends = np.quantile(drawn, (0.025, 0.975), axis=0)
-    per_step = design[:, 1] / np.maximum(design[:, 0], 1e-12)
-    scaled = design / np.maximum(design.std(axis=0) + design.mean(axis=0), 1e-12) / np.sqrt(design[:, :1])
+    weighed = design * np.sqrt(weight)[:, None]
     return LawFromLog(
         fixed=fixed,
         per_token=per_token,
@@ -171,9 +176,8 @@ def fit_law(
         off_whole=off,
         observations=int(took.size),
         stalled=stalled,
-        spread=float(per_step.std() / max(per_step.mean(), 1e-12)),
         noise=noise,
-        condition=float(np.linalg.cond(scaled)),
+        condition=float(np.linalg.cond(weighed / np.maximum(np.linalg.norm(weighed, axis=0), 1e-12))),
         drawn=tuple((float(a), float(b)) for a, b in drawn[:: _DRAWS // _KEPT]),
     )
 
@@ -215,10 +219,11 @@ def steps_of(
     exact = _EXACT if course.scatter < SCATTER else _DELAYED
     J = steps.size
     variance = np.where(course.is_busy, np.maximum(_SPREAD**2 * steps, 1e-4), 1e-6)
-    begin = np.concatenate([np.arange(J), course.first[rows]])
-    end = np.concatenate([np.arange(1, J + 1), course.last[rows]])
-    weight = np.concatenate([1 / variance, np.full(rows.size, exact**-2)])
-    right = weight * np.concatenate([steps, output[rows]])
+    since, until, counted = course.counted[:, course.counted[2] >= 0]  # a router that began anew counts from zero
+    begin = np.concatenate([np.arange(J), course.first[rows], since.astype(np.int64)])
+    end = np.concatenate([np.arange(1, J + 1), course.last[rows], until.astype(np.int64)])
+    weight = np.concatenate([1 / variance, np.full(rows.size, exact**-2), np.full(counted.size, _COUNTED**-2)])
+    right = weight * np.concatenate([steps, output[rows], counted])
     places = np.concatenate([begin, end, begin, end]), np.concatenate([begin, end, end, begin])
     system = coo_matrix((np.concatenate([weight, weight, -weight, -weight]), places), shape=(J + 1, J + 1)).tocsc()
     moment = np.bincount(end, right, J + 1) - np.bincount(begin, right, J + 1)
@@ -304,7 +309,7 @@ def _bootstrap(
     plain = np.array(_solve(gram, right, plain=True))
     slope = 2 * plain[1] - float(np.median(found[:, 1]))
     slope = min(max(slope, 0.0), float(mean_step) / max(float(per_step), 1e-12))
-    return (float(mean_step - slope * per_step), float(slope)), 2 * plain - found
+    return (max(0.0, float(mean_step - slope * per_step)), float(slope)), 2 * plain - found
 
 
 #: Turns after the first guess; the second changes the law by less than 0.1 %.

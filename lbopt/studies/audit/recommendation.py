@@ -19,7 +19,7 @@ from typing import Any
 from lbopt.policies.table import ABOUT
 from lbopt.studies.audit.config import AuditConfig
 from lbopt.studies.audit.findings import Finding
-from lbopt.studies.audit.happened import Happened
+from lbopt.studies.audit.happened import Happened, Misfit
 from lbopt.studies.audit.law_from_log import LawFromLog
 from lbopt.studies.audit.rules import RuleRun
 
@@ -28,6 +28,8 @@ MOST_MISFIT = 0.05
 #: ... and in each window of time within this one.
 MOST_MISFIT_OF_A_WINDOW = 0.10
 LEAST_GAIN = 0.005
+#: Where workers wait for less than this share of the time, no rule gains much.
+_LITTLE_IDLE = 0.02
 #: Lifetimes of a request (95 % quantile) that a log has to last.
 LEAST_LIFETIMES = 5
 #: The rule that lbopt recommends where a router has a queue.
@@ -117,6 +119,8 @@ def recommend(
     if why is not None:
         return Recommendation(verdict="withheld", sentences=(f"No recommendation: {why}",))
     if not law.is_sure_of_slope:
+        if (at_most := _most_idle(law, happened)) > _LITTLE_IDLE and not config.accept_misfit:
+            return Recommendation(verdict="withheld", sentences=(_not_identified(law, happened, at_most),))
         return Recommendation(
             verdict="stay",
             sentences=(
@@ -170,9 +174,9 @@ def _withheld(
             )
         if happened.misfit.follows_something_unseen:
             return _unseen(happened)
-        if happened.misfit.worst > MOST_MISFIT or happened.misfit.worst_window > MOST_MISFIT_OF_A_WINDOW:
+        if not happened.misfit.within(MOST_MISFIT, MOST_MISFIT_OF_A_WINDOW):
             return _misfit(happened)
-    return "no rule was run to its end." if len(runs) < 2 else None
+    return "no rule was run to its end." if len(runs) < 2 and law.per_token > 0 else None
 
 
 def _percent(share: float) -> str:
@@ -206,9 +210,16 @@ def _misfit(happened: Happened) -> str:
     return (
         f"the fitted law misses the log's own time per token by {_percent(off.mean)} in the mean and "
         f"{_percent(off.p95)} at the 95 % quantile (by window of time: {windows}), so what it says of other rules "
-        "cannot be relied on. Look for what the log does not show (prefill between steps, slow workers, other "
-        "tenants), or add accept_misfit=yes."
+        f"cannot be relied on. {_share_of_noise(off)}Look for what the log does not show (prefill between steps, slow "
+        "workers, other tenants), or add accept_misfit=yes."
     )
+
+
+def _share_of_noise(off: Misfit) -> str:
+    whole, window = off.by_noise
+    if whole < NEARLY:
+        return ""
+    return f"The noise of steps alone gives up to {whole:.1%}, and {window:.1%} in a window. "
 
 
 def _unseen(happened: Happened) -> str:
@@ -221,12 +232,29 @@ def _unseen(happened: Happened) -> str:
     )
 
 
+def _most_idle(law: LawFromLog, happened: Happened) -> float:
+    """Return the share of the time in which workers wait at the barrier by the steepest law of the interval."""
+    waiting = law.per_token_interval[1] * happened.imbalance / happened.workers
+    return float(waiting / max(happened.mean_step_seconds, 1e-12))
+
+
+def _not_identified(law: LawFromLog, happened: Happened, at_most: float) -> str:
+    low, high = (1e6 * end for end in law.per_token_interval)
+    return (
+        "No recommendation: the log does not tell whether a step takes longer when its heaviest worker holds more "
+        f"tokens. 1,000 tokens add {low:.2g} to {high:.2g} ms (95 %) to a step of "
+        f"{_time(happened.mean_step_seconds)}, since steps vary by {law.noise:.0%} at the same load, and at the upper "
+        f"end workers would wait for {at_most:.0%} of the time. Take a longer log, or one at several loads, or add "
+        "accept_misfit=yes."
+    )
+
+
 def _worth(config: AuditConfig, happened: Happened, needed: int | None) -> tuple[float | None, list[str]]:
     """Return the money of a month, and what to say of it."""
     if needed is None:
         return None, []
     G, gpus = happened.workers, config.gpus or happened.workers
-    month = None if config.price is None else saved_in_a_month(G, needed, gpus, config.price)
+    month = None if config.price is None else (1 - needed / G) * gpus * config.price * HOURS_A_MONTH
     if needed == G:
         return month, [f"All {G} workers stay needed for the present time per token: the gain is speed, not GPUs."]
     text = f"With it, {needed} of {G} workers serve these requests no slower than the log"
@@ -236,17 +264,6 @@ def _worth(config: AuditConfig, happened: Happened, needed: int | None) -> tuple
         f"{text}: worth {month:,.0f} {config.currency} a month at {gpus} GPUs and {config.price:g} {config.currency} "
         "an hour, if the others are given back."
     ]
-
-
-def saved_in_a_month(workers: int, needed: int, gpus: int, price: float) -> float:
-    """Return the price of the GPUs that are no longer needed, for 730 hours.
-
-    Parameters
-    ----------
-    workers, needed
-        Workers that there are, and that are needed.
-    """
-    return (1 - needed / workers) * gpus * price * HOURS_A_MONTH
 
 
 def _queue(best: RuleRun, fitting: Sequence[RuleRun]) -> list[str]:
@@ -288,7 +305,7 @@ def _stay(happened: Happened, runs: Sequence[RuleRun], gaining: Sequence[RuleRun
             f"({_time(runs[0].wait_mean)} to {_time(best.wait_mean)} in the mean, {_time(runs[0].wait_p99)} to "
             f"{_time(best.wait_p99)} at the 99 % quantile)"
         )
-    elif happened.idle_time_share < 0.02:
+    elif happened.idle_time_share < _LITTLE_IDLE:
         why = f"the fleet spends only {happened.idle_time_share:.1%} of its time waiting at the barrier"
     else:
         best = min(runs[1:], key=lambda run: run.tpot_mean)

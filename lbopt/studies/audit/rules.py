@@ -3,7 +3,7 @@
 The log itself is judged by the law at the loads that it had, so that law and noise are the same on both sides. A rule's
 change is the ratio of mean times per token over the requests that ran to their end. Its interval is a block bootstrap:
 requests of one stretch of time share their fate, so blocks of time are drawn, and of each the same requests on both
-sides. A rule is run several times with arrivals shifted by up to the fixed part of a step, because a moment's
+sides. A rule is run several times with arrivals shifted by up to a mean step, because a moment's
 difference moves all that follows. What these runs differ by is added to the interval for their mean. The log is one run
 of its own rule, so what runs of that rule differ by is added too: of a rule that draws, more than of one that balances.
 Where the rule is neither named nor recognised, it is taken to be the most erratic one. A gain is in proportion to the
@@ -142,7 +142,8 @@ def run_rule(
     policy = make_policy(rule)
     counted = requests.counted
     before, wait_before = logged[0][counted], logged[1][counted]
-    runs = [_one(rule, requests, setting, seed + k, shifted=k > 0) for k in range(times)]
+    step = float(before.mean())
+    runs = [_one(rule, requests, setting, seed + k, step * (k > 0)) for k in range(times)]
     tpot = np.mean([run.tpot for run in runs], axis=0)
     wait = np.mean([run.wait for run in runs], axis=0)
     arrival = requests.trace.arrival
@@ -177,12 +178,11 @@ class _Once(NamedTuple):
     seconds: float
 
 
-def _one(rule: str, requests: Requests, setting: SimulationSetting, seed: int, *, shifted: bool) -> _Once:
+def _one(rule: str, requests: Requests, setting: SimulationSetting, seed: int, shift: float) -> _Once:
     trace, order = requests.trace, np.arange(len(requests.trace))
-    if shifted:
+    if shift > 0:
         assert trace.arrival is not None
-        step = setting.law.form(setting.fleet.num_workers, setting.fleet.slots_per_worker).fixed
-        moved = trace.arrival + np.random.default_rng(seed).uniform(0, step, len(trace))
+        moved = trace.arrival + np.random.default_rng(seed).uniform(0, shift, len(trace))
         order = np.argsort(moved, kind="stable")
         trace = replace(trace, prompt=trace.prompt[order], output=trace.output[order], arrival=moved[order])
     run = simulate(trace, make_policy(rule), setting, seed=seed, keep_loads=setting.detail is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,14 +50,6 @@ from lbopt.studies.study import Outcome
 
 
 @dataclass(frozen=True, slots=True)
-class Sensitivity:
-    """The recommended rule's change when the law is at an end of its interval."""
-
-    law: str
-    change: float
-
-
-@dataclass(frozen=True, slots=True)
 class Moment:
     """Loads at a time of the log: seconds, and tokens of the heaviest and of the mean worker, means around it."""
 
@@ -86,8 +78,6 @@ class AuditOutcome(Outcome):
         The log itself, then each rule; empty where none was run.
     recommendation
         What to do.
-    sensitivity
-        The change under other laws.
     gaps
         One-step gaps to the optimum; None where none were asked for or found.
     notes, interrupted
@@ -105,7 +95,6 @@ class AuditOutcome(Outcome):
     over_time: list[Moment]
     runs: list[RuleRun]
     recommendation: Recommendation
-    sensitivity: list[Sensitivity] = field(default_factory=list)
     gaps: OneStepGaps | None = None
 
     @property
@@ -123,13 +112,12 @@ class AuditOutcome(Outcome):
             "left_out": self.left_out,
             "endings": self.endings,
             "workers": list(self.workers),
-            "law": asdict(self.law),
+            "law": {name: value for name, value in asdict(self.law).items() if name != "drawn"},
             "happened": self.happened.to_dict(),
             "findings": [finding.to_dict() for finding in self.findings],
             "over_time": [asdict(moment) for moment in self.over_time],
             "rules": [run.to_dict() for run in self.runs],
             "recommendation": self.recommendation.to_dict(),
-            "sensitivity": [asdict(one) for one in self.sensitivity],
             "one_step_gaps": None if self.gaps is None else self.gaps.to_dict(),
             "notes": self.notes,
         }
@@ -186,7 +174,8 @@ def audit_group(
         notes=[*log.notes, *_notes(config, found, slots), *_notes_of(odd)],
     )
     with outcome.clocked():
-        if not any(finding.forbids for finding in findings) and len(log.workers) > 1:
+        # Where load costs no time, every rule takes the same: there is nothing to be run.
+        if not any(finding.forbids for finding in findings) and len(log.workers) > 1 and found.law.per_token > 0:
             _judge(outcome, found, slots, shown)
         if tell is not None:
             tell(outcome)
@@ -257,11 +246,6 @@ def _notes(config: AuditConfig, found: Reconstruction, slots: int) -> list[str]:
     notes = []
     if config.slots is None:
         notes.append(f"slots per worker are taken to be {slots}, the most that a worker ran at once; --slots says more")
-    if found.law.spread < 0.02:
-        notes.append(
-            f"the heaviest load hardly varies (by {found.law.spread:.1%}), so the log tells the fixed part of a step "
-            "from its slope only roughly"
-        )
     if len(found.log.workers) < 2:
         notes.append("the log has one worker: there is nothing to be balanced")
     return notes
@@ -293,7 +277,7 @@ def _over_time(found: Reconstruction) -> list[Moment]:
 
 
 def _judge(outcome: AuditOutcome, found: Reconstruction, slots: int, shown: Progress) -> None:
-    """Run the rules, recommend, and see how sure that is."""
+    """Run the rules, recommend, and find the fewest workers."""
     config, log, law, happened = outcome.config, found.log, found.law, outcome.happened
     begin, ready = without_noise(found, log.start), without_noise(found, _ready(found, slots))
     requests = requests_of(log, ready, found.attempts.tokens)
@@ -304,7 +288,7 @@ def _judge(outcome: AuditOutcome, found: Reconstruction, slots: int, shown: Prog
     of_ceiling = ceilings(requests.trace, setting).seconds / modelled_seconds(found)
     outcome.runs.append(_of_the_log(happened, modelled[rows], waited[rows], of_ceiling))
     shares = shares_of(law, float(found.course.heaviest @ found.steps) / max(float(found.steps.sum()), 1e-12))
-    logged = config.logged or recognised(found)
+    logged = config.logged or log.rule or recognised(found)
     shown.begin("rules", len(config.rules))
     for rule in config.rules:
         outcome.runs.append(run_rule(rule, requests, setting, (modelled, waited), config.seed, shares=shares))
@@ -316,18 +300,18 @@ def _judge(outcome: AuditOutcome, found: Reconstruction, slots: int, shown: Prog
     runs = [beside_the_log(run, outcome.runs[0], spread) for run in runs]
     outcome.runs[1:] = runs[: len(config.rules)]
     if logged is not None:
-        outcome.notes.append(f"the rule that wrote the log is {logged}{'' if config.logged else ', by its choices'}")
-    wrong = None if config.accept_misfit else failed_check(logged, runs)
-    if wrong is not None:
-        outcome.recommendation = Recommendation(verdict="withheld", sentences=(f"No recommendation: {wrong}",))
-        return
+        by = "" if config.logged else ", by the router's record" if log.rule else ", by its choices"
+        outcome.notes.append(f"the rule that wrote the log is {logged}{by}")
     knows_waits = bool((log.arrival < log.start).any())
     asked = (config, law, happened, outcome.findings, outcome.runs)
     outcome.recommendation = recommend(*asked, knows_waits=knows_waits)
+    wrong = None if config.accept_misfit else failed_check(logged, runs)
+    if wrong is not None and outcome.recommendation.verdict != "withheld":
+        outcome.recommendation = Recommendation(verdict="withheld", sentences=(f"No recommendation: {wrong}",))
     best = outcome.recommendation.rule
     if best is None:
         return
-    shown.begin("how sure", 3)
+    shown.begin("fewest workers", 1)
     needed = None
     if found.scale is None:
         needed = fewest_workers(
@@ -342,12 +326,6 @@ def _judge(outcome: AuditOutcome, found: Reconstruction, slots: int, shown: Prog
         )
     outcome.recommendation = recommend(*asked, needed=needed, knows_waits=knows_waits)
     shown.advance()
-    for name, fixed, per_token in _ends(found):
-        changed = replace(found, law=replace(law, fixed=fixed, per_token=per_token))
-        other = setting_of(len(log.workers), slots, fixed, per_token, found.scale)
-        run = run_rule(best, requests, other, (modelled_tpot(changed)[requests.rows], waited), config.seed)
-        outcome.sensitivity.append(Sensitivity(name, run.change))
-        shown.advance()
 
 
 def _ready(found: Reconstruction, slots: int) -> Floats:
@@ -376,13 +354,3 @@ def _of_the_log(happened: Happened, modelled: np.ndarray, waited: np.ndarray, of
         spread=(0.0, 0.0),
         share_of_ceiling=of_ceiling,
     )
-
-
-def _ends(found: Reconstruction) -> list[tuple[str, float, float]]:
-    """Return laws at the ends of the slope's interval that give the mean step the same time."""
-    law = found.law
-    mean_load = (found.mean_step_seconds - law.fixed) / law.per_token if law.per_token > 0 else 0.0
-    ends = []
-    for name, slope in zip(("flattest law", "steepest law"), law.per_token_interval, strict=True):
-        ends.append((name, max(found.mean_step_seconds - slope * mean_load, 0.0), slope))
-    return ends

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.instances.router_log import RouterLog, read_router_log
+from lbopt.instances.router_log import RouterLog, read_router_log, with_record
 from lbopt.studies.audit.config import AuditConfig
 from lbopt.studies.audit.groups import Group, groups_of, only
 from lbopt.studies.audit.recommendation import Recommendation
@@ -70,6 +70,7 @@ def run_audit(
         Of a log of one group, is given the outcome before the one-step gaps are looked for, which take longest.
     """
     log = read_router_log(config.log, columns=config.named_columns, unit=config.unit)
+    log = with_record(log, config.log)
     return audit_log(log, config, progress, tell=tell)
 
 
