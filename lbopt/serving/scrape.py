@@ -152,6 +152,8 @@ def read_view(text: str, at: float) -> FleetView:
 
 #: Tokens of one prompt or answer. No context is longer, and sums over all slots of a fleet stay far inside int64.
 MOST_TOKENS = 2**24
+#: Sequences of one request that are counted; with more of them an engine refuses it.
+MOST_SEQUENCES = 4096
 
 
 class Usage(NamedTuple):

@@ -10,9 +10,10 @@ from serving.engines import Engine, becomes, fleet, is_empty, plan_for, run, str
 from serving.fleet import ask, on_router
 from serving.fleet import stream as mock_stream
 
-from lbopt.serving.router.ask import MOST_SEQUENCES, read_ask
+from lbopt.serving.record.seal import seal
+from lbopt.serving.router.ask import read_ask
 from lbopt.serving.router.events import EventCounter
-from lbopt.serving.scrape import Usage
+from lbopt.serving.scrape import MOST_SEQUENCES, Usage
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,22 @@ def test_sequences_take_slots_and_hold_tokens(continuous):
             await becomes(lambda: is_empty(router))
 
     run(check())
+
+
+def test_the_record_has_a_row_for_each_sequence(tmp_path):
+    """Each had a slot, its prompt and its share of the tokens: an audit of the rows sees what the engine held."""
+
+    async def check():
+        async with fleet([Several(tokens=4)], slots=4, record=str(tmp_path)) as (router, client, base):
+            await stream(client, base, prompt=[1] * 7, n=3)
+            await stream(client, base, prompt=[1] * 9)
+            await becomes(lambda: is_empty(router))
+
+    run(check())
+    assert seal(str(tmp_path), str(tmp_path / "out")).requests == 4
+    rows = [line.split(",") for line in (tmp_path / "out" / "requests.csv").read_text().splitlines()[1:]]
+    assert [row[0].partition(".")[2] for row in rows] == ["0", "1", "2", ""]
+    assert [(row[4], row[5]) for row in rows] == [("7", "4")] * 3 + [("9", "4")]
 
 
 def test_events_of_several_sequences_are_added_up():

@@ -32,6 +32,7 @@ from lbopt.files import JsonFault, called, json_value, read_text, shown
 from lbopt.instances.readers.formats import BLOCK_TOKENS
 from lbopt.model import StepProblem
 from lbopt.serving.record.writer import CURRENT, FORMAT, VERSION
+from lbopt.serving.scrape import MOST_SEQUENCES
 from lbopt.serving.state import Ending
 from lbopt.simulator import SampledState
 from lbopt.whole_file import write_file
@@ -90,6 +91,7 @@ def _is_outcome(row: dict[str, Any]) -> bool:
     return (
         _is_count(row.get("request"))
         and row.get("ending") in list(Ending)
+        and (row.get("sequences") is None or row["sequences"] in range(1, MOST_SEQUENCES + 1))
         and all(value is None or _is_count(value) for value in counts)
         and all(row.get(name) is None or _is_time(row[name]) for name in _TIMES)
     )
@@ -174,6 +176,7 @@ def _is_told(row: dict[str, Any]) -> bool:
     return (
         row.get("ending") == "finished"
         and not row.get("recomputations")  # its prompt has what was generated before
+        and not row.get("sequences")  # nor is it one prompt
         and isinstance(hashes, list)
         and all(isinstance(one, str) for one in hashes)
         and all(type(row.get(name)) is int and row[name] > 0 for name in ("prompt", "output", "prompt_bytes"))
@@ -318,6 +321,11 @@ def _read_decision(
     steps.append(json.dumps(state.to_dict(), separators=(",", ":")) + "\n")
 
 
+def _share(count: Any, part: int, many: int) -> int | None:
+    """Return one of `many` shares of a count, as equal as can be."""
+    return None if count is None else (count + many - 1 - part) // many
+
+
 def _requests(
     placed: dict[tuple[int, int], dict[str, Any]], outcomes: dict[tuple[int, int], dict[str, Any]], sealed: Sealed
 ) -> str:
@@ -344,6 +352,10 @@ def _requests(
         prompt = place["prompt"] if outcome is None else outcome.get("prompt")
         output = "" if outcome is None else outcome.get("output")
         status = "running" if outcome is None else ending
-        writer.writerow((f"{life}-{number}", arrival, start, finish, prompt, output, place["worker"], status))
-        sealed.requests += 1
+        many = 1 if outcome is None else outcome.get("sequences") or 1
+        for part in range(many):  # each has a slot of its own
+            name = f"{life}-{number}" + (f".{part}" if many > 1 else "")
+            shares = [count if many == 1 else _share(count, part, many) for count in (prompt, output)]
+            writer.writerow((name, arrival, start, finish, *shares, place["worker"], status))
+            sealed.requests += 1
     return text.getvalue()

@@ -332,6 +332,8 @@ class DecisionRecord:
             "attempts": tracker.attempt,
             "recomputations": tracker.recomputations,
         }
+        if tracker.sequences > 1:
+            row["sequences"] = tracker.sequences
         prefix = getattr(ask, "prefix", None)
         if prefix is not None:
             row |= {"model": tracker.pool.model, "prefix_kind": prefix.kind, "prompt_bytes": prefix.size}

@@ -43,6 +43,7 @@ from msgspec import UNSET, Raw, UnsetType
 from lbopt.exceptions import InputError
 from lbopt.files import shown
 from lbopt.serving.record.writer import Prefix
+from lbopt.serving.scrape import MOST_SEQUENCES
 
 #: Arrays and objects within each other; arrays, objects and fields in all. What is beyond them is no request.
 DEEPEST = 128
@@ -197,8 +198,6 @@ def slow_body(why: str = "") -> Refusal:
 
 #: Bytes of a list whose texts are counted one by one; of a larger one its bytes in JSON stand for those of its texts.
 _SHORT = 2**16
-#: Sequences of one request that are counted; with more of them an engine refuses it.
-MOST_SEQUENCES = 4096
 #: What a list of tokens is made of.
 _OF_TOKENS = b"0123456789-, \t\r\n"
 

@@ -34,7 +34,7 @@ from aiohttp import web
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
-from lbopt.serving.router.ask import MOST_SEQUENCES, Ask, Refusal, as_json, over_budget, read_ask, refuse, slow_body
+from lbopt.serving.router.ask import Ask, Refusal, as_json, over_budget, read_ask, refuse, slow_body
 from lbopt.serving.router.carry import carry, pass_on
 from lbopt.serving.router.clients import ClientConnection, OverBudgetError, Share
 from lbopt.serving.router.endpoint import Endpoint
@@ -42,7 +42,7 @@ from lbopt.serving.router.fleet_file import WorkerAddress, refuse_outside, refus
 from lbopt.serving.router.forward import headers_for_engine
 from lbopt.serving.router.job import ADVICE, RETRY_AFTER, SAID, Stop
 from lbopt.serving.router.service import Router
-from lbopt.serving.scrape import MOST_TOKENS, count_of
+from lbopt.serving.scrape import MOST_SEQUENCES, MOST_TOKENS, count_of
 from lbopt.serving.state import Health, WorkerMirror
 
 _log = logging.getLogger(__name__)
