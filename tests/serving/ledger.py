@@ -83,8 +83,11 @@ class Course:
                 self.size[number] += self.made[number]
                 self.made[number] = 0
         elif kind == 13:
-            ending = rng.choice([Ending.CANCELLED, Ending.EXPIRED, Ending.FAILED])
-            self.end(tracker, getattr(fleet, ending.value)(tracker, at), ending)
+            ending = rng.choice([Ending.CANCELLED, Ending.EXPIRED, Ending.FAILED, Ending.REJECTED])
+            if ending is Ending.REJECTED:
+                self.end(tracker, fleet.failed(tracker, at, rejected=True), ending)
+            else:
+                self.end(tracker, getattr(fleet, ending.value)(tracker, at), ending)
         elif kind == 14:
             if rng.random() < 0.3:
                 fleet.resumed(tracker)

@@ -84,10 +84,10 @@ def enter(request: web.Request, *names: str) -> None:
         raise Refusal("", 401, f"the {called} token is missing or wrong")
 
 
-def enter_as_client(request: web.Request, why: str = "") -> None:
+def enter_as_client(request: web.Request) -> None:
     """Refuse one who does not bring the key of clients, where there is one."""
     if not allowed(request, request.app[ROUTER].options.api_key):
-        raise Refusal(why, 401, "the API key is missing or wrong")
+        raise Refusal("key", 401, "the API key is missing or wrong")
 
 
 async def document(request: web.Request) -> dict[str, Any]:
@@ -138,7 +138,7 @@ PASSING = (
 
 async def completions(request: web.Request) -> web.StreamResponse:
     """Answer a path that generates."""
-    enter_as_client(request, "key")
+    enter_as_client(request)
     router, chat = request.app[ROUTER], request.path != GENERATING[0]
     with router.budget.share() as share:
         ask, body = await _asked_by_client(request, share, chat=chat)
@@ -154,7 +154,7 @@ async def completions(request: web.Request) -> web.StreamResponse:
 
 async def passes(request: web.Request) -> web.StreamResponse:
     """Answer a path that generates nothing: by an engine of the model, without a place."""
-    enter_as_client(request, "key")
+    enter_as_client(request)
     router = request.app[ROUTER]
     with router.budget.share() as share:
         ask, body = None, b""
@@ -417,16 +417,15 @@ def _asked(data: dict[str, Any]) -> Ask:
     choices, prompts = (whole(data.get(name, 1), 1, MOST_SEQUENCES, name) for name in ("n", "prompts"))
     if model is not None and not isinstance(model, str):
         raise InputError(f"model is {shown(model)}; expected a text")
-    if tokens is None and size is not None:
-        if type(size) is not int or not 0 <= size < _MOST_BYTES:
-            raise InputError(f"prompt_bytes is {shown(size)}; expected the bytes of the prompt's text")
-        return Ask(model, True, size, False, False, None, choices, prompts)
-    count = count_of(tokens)
-    if not count:
-        raise InputError(
-            f"prompt_tokens is {shown(tokens)}; expected a whole number, 1 to {MOST_TOKENS:,}, or prompt_bytes"
-        )
-    return Ask(model, True, count, True, False, None, choices, prompts)
+    if tokens is not None or size is None:
+        size = count_of(tokens)
+        if not size:
+            raise InputError(
+                f"prompt_tokens is {shown(tokens)}; expected a whole number, 1 to {MOST_TOKENS:,}, or prompt_bytes"
+            )
+    elif type(size) is not int or not 0 <= size < _MOST_BYTES:
+        raise InputError(f"prompt_bytes is {shown(size)}; expected the bytes of the prompt's text")
+    return Ask(model, True, size, tokens is not None, False, None, choices, prompts)
 
 
 def _told(key: str | None, endpoint: Endpoint) -> web.Response:
