@@ -16,6 +16,7 @@ s, o   prompt, output       tokens of a request before decode; decode steps it r
 
 from lbopt.model.conditions import Conditions, in_blocks
 from lbopt.model.fleet import Fleet
+from lbopt.model.gate_problem import GateProblem, WaitingPrompt
 from lbopt.model.objective import (
     WAITS,
     barrier_total,
@@ -34,11 +35,13 @@ __all__ = [
     "WAITS",
     "Conditions",
     "Fleet",
+    "GateProblem",
     "RequestExperts",
     "RequestPrefixes",
     "Running",
     "StepProblem",
     "Trace",
+    "WaitingPrompt",
     "barrier_total",
     "check_assignment",
     "check_paused",

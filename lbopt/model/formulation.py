@@ -54,7 +54,6 @@ class LinearProgram:
     in reduced units, or a row where that is larger: the scale that decides which solvers can be trusted.
     """
 
-    problem: StepProblem
     names: tuple[str, ...]
     lower: tuple[int, ...]
     upper: tuple[int, ...]
@@ -86,6 +85,7 @@ class Program(LinearProgram):
     workers that nothing tells apart.
     """
 
+    problem: StepProblem
     numbers: PacedNumbers
     cells: dict[tuple[int, int], int]
     goals: tuple[Goal, ...]

@@ -4,6 +4,7 @@ from lbopt.solvers.budget import Progress, Stops
 from lbopt.solvers.certificate import VerificationReport, verify
 from lbopt.solvers.elementary import elementary_bound, greedy_assignment
 from lbopt.solvers.front import check_solver, solve
+from lbopt.solvers.gate_window import GateResult, solve_gate
 from lbopt.solvers.registry import BACKENDS, Capabilities, is_available
 from lbopt.solvers.result import PROVED_BY, STOP_REASONS, Result
 from lbopt.solvers.sensitivity import Sensitivity, sensitivity
@@ -13,6 +14,7 @@ __all__ = [
     "PROVED_BY",
     "STOP_REASONS",
     "Capabilities",
+    "GateResult",
     "Progress",
     "Result",
     "Sensitivity",
@@ -24,6 +26,7 @@ __all__ = [
     "is_available",
     "sensitivity",
     "solve",
+    "solve_gate",
     "verify",
 ]
 

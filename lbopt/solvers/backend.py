@@ -45,6 +45,8 @@ class Task:
         Seconds; None for no limit.
     seed
         Seed of the solver.
+    from_below
+        Raise the bound from the relaxation, since a good solution is known: CP-SAT's tree search by lower bounds.
     begun
         When the task was made, by `lbopt.compile_time.clock`.
     """
@@ -53,6 +55,7 @@ class Task:
     hint: Sequence[int] | None = None
     time_limit: float | None = None
     seed: int = 0
+    from_below: bool = False
     begun: float = field(default_factory=compile_time.clock, compare=False)
 
     def remaining(self) -> float | None:

@@ -35,6 +35,9 @@ def minimise(task: Task) -> RawAnswer:
     solver.parameters.catch_sigint_signal = False  # Ctrl-C belongs to Python
     if hasattr(solver.parameters, "presolve_inclusion_work_limit"):
         solver.parameters.presolve_inclusion_work_limit = 0
+    if task.from_below:
+        solver.parameters.linearization_level = 2
+        solver.parameters.optimize_with_lb_tree_search = True
     if (left := task.remaining()) is not None:
         if left <= 0:
             return NOT_STARTED
