@@ -92,6 +92,13 @@ def test_prefixes_of_collectors_and_line_ends_of_windows(tmp_path):
     same(read_router_log(save(tmp_path, ["\ufeff" + lines[0], *lines[1:]])))
 
 
+def test_a_last_line_that_is_cut_is_left_out(tmp_path):
+    path = tmp_path / "access.log"
+    path.write_text("\n".join(envoy())[:-1])
+    log = read_router_log(path)
+    assert (len(log), log.left_out) == (len(RIGHT) - 1, {"last line without its end": 1})
+
+
 def test_an_access_log_without_tokens_says_what_to_add(tmp_path):
     for lines in (envoy(tail=""), istio(tail="")):
         with pytest.raises(InputError, match=r"access log without token counts.*add them to its format"):

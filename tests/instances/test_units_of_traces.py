@@ -96,9 +96,11 @@ def test_a_last_line_without_its_end_is_noted_or_refused(tmp_path, caplog):
     whole = "prompt_tokens,output_tokens,arrived_s\n" + "".join(f"9,{n + 200},{n}.250\n" for n in range(9))
     path.write_text(whole.rstrip())
     assert read(path).notes == (OPEN_END,)
-    assert "the last line has no line end" in caplog.text
-    path.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.68,9,22")
-    assert read(path).notes == (OPEN_END,)
+    assert "the last line has no end" in caplog.text
+    azure = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.68,9,22\n2023-11-16 18:15:47.68,9,"
+    for end in ("22", ""):
+        path.write_text(azure + end)
+        assert read(path).notes == (OPEN_END,)
     path.write_text(whole)
     assert read(path).notes == ()
     for cut in (2, 3, 4):

@@ -21,7 +21,7 @@ LINE = "line {}"
 
 #: A note about a file whose last line may lack its end.
 OPEN_END = (
-    "the last line has no line end: if the file was cut off, its last number is short; fetch it again, or end the line"
+    "the last line has no end: if the file was cut off, its last number is short or lost; fetch it again, or end it"
 )
 
 #: What stands for the unit of date-times.

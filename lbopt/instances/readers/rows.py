@@ -117,7 +117,7 @@ def _csv_rows(contents: Contents, format: Format, source: str, *, skip_malformed
     if rows is None:
         format, records = replace(format, clock=layout.clock), csv_rows(watched(), layout, source)
         rows = by_row(records, layout.places, format, source, skip_malformed=skip_malformed)
-    notes = (OPEN_END,) if end.isdigit() else ()
+    notes = (OPEN_END,) if end.isdigit() or end == b"," else ()
     return replace(rows, unit=DATES if layout.clock == "date-time" else "", notes=notes)
 
 

@@ -11,12 +11,10 @@ pkg/kthena-router/accesslog/logger.go.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from lbopt.files import JsonFault, json_value
-from lbopt.instances.readers.records import OPEN_END
 from lbopt.instances.router_log.cells import Table, table_of
 
 #: Lines that are looked at to tell an access log.
@@ -62,11 +60,10 @@ def access_table(text: str, source: str) -> Table | None:
     if not any(_record(line) for _, line in islice(lines, _SAMPLE)):
         return None
     found = [(number, record) for number, line in lines if (record := _record(line))]
-    table = replace(table_of(found, source, "text", len(text)), ends_open=not text.endswith("\n"))
-    if text[-1:].isdigit():
-        table = replace(table, notes=(*table.notes, OPEN_END))
-    if len(found) < len(lines):
-        table.left_out[OTHER_LINES] = len(lines) - len(found)
+    cut = text[-1:].isdigit() and len(found) > 1  # a gateway ends each line that it writes
+    table = table_of(found[: len(found) - cut], source, "text", len(text))
+    counts = {OTHER_LINES: len(lines) - len(found), "last line without its end": int(cut)}
+    table.left_out.update({reason: count for reason, count in counts.items() if count})
     return table
 
 
