@@ -5,6 +5,7 @@ A field of times may be missing from a row (`turns`), and rows may name the bloc
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -118,13 +119,30 @@ def _value(line: bytes) -> Any:
 
 def _listed(text: Iterable[bytes], source: str) -> Iterator[Record]:
     """Yield the objects of a list, alone or under "data" in a document, counted from 0."""
-    try:
-        document = parse(b"".join(text))
-    except RowFault as fault:
-        several = "; write each object on a line of its own (jq -c . FILE)" if "Extra data" in str(fault) else ""
-        raise InputError(f"{source}: {fault}{several}") from None
+    document = whole(b"".join(text).decode(), source)
     records = document.get("data") if isinstance(document, dict) else document
     if not isinstance(records, list):
         found = f"the fields {listed(document)}" if isinstance(document, dict) else shown(document)
         raise InputError(f'{source} holds {found}; expected {{"data": [{{"input_length", "output_length"}}, ...]}}')
     yield from enumerate(records)
+
+
+def whole(text: str, source: str) -> Any:
+    """Return the value of a JSON file, or say what is wrong with it and why that may be."""
+    try:
+        return parse(text)
+    except RowFault as fault:
+        if re.match(r"\[[^\]\n]*\][ \t]*[A-Za-z]", text):
+            raise InputError(
+                f"{source}, line 1: {shown(text.partition(chr(10))[0], 60)} is a line of a log and no JSON, though it "
+                "begins with '['; expected a table with one row per request"
+            ) from None
+        several = "; write each object on a line of its own (jq -c . FILE)" if "Extra data" in str(fault) else ""
+        cut = "; the file may be truncated: fetch or copy it again" if _ends_early(text) else ""
+        raise InputError(f"{source}: {fault}{several or cut}") from None
+
+
+def _ends_early(text: str) -> bool:
+    """Tell whether a JSON text that cannot be read breaks off: more is opened than closed."""
+    bare = re.sub(r'"(\\.|[^"\\])*"?', "", text)
+    return sum(map(bare.count, "[{")) > sum(map(bare.count, "]}"))

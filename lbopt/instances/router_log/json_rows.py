@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from lbopt.columns import quantity_of
 from lbopt.exceptions import InputError
-from lbopt.files import JsonFault, json_value, listed, shown
+from lbopt.files import JsonFault, json_value, listed
+from lbopt.instances.readers.json_rows import whole
 from lbopt.instances.readers.values import RowFault, parse
 from lbopt.instances.router_log.cells import LIST, TRUNCATED, Table, flatten, table_of
 from lbopt.instances.router_log.known import export_of
@@ -58,7 +59,7 @@ def json_table(data: bytes, source: str, at: str | None = None) -> Table:
     first, _, rest = text.partition("\n")
     begin = _value(first)
     if not isinstance(begin, dict | list) or not rest.strip():  # one document
-        document = begin if isinstance(begin, dict | list) and not rest.strip() else _whole(text, source)
+        document = begin if isinstance(begin, dict | list) and not rest.strip() else whole(text, source)
         if is_spans(document):
             return _spans([document], source, len(data))
         found = list(records_in(document))
@@ -233,25 +234,6 @@ def _value(line: str) -> Any:
         return json_value(line)
     except JsonFault:
         return None
-
-
-def _whole(text: str, source: str) -> Any:
-    try:
-        return parse(text)
-    except RowFault as fault:
-        if re.match(r"\[[^\]\n]*\][ \t]*[A-Za-z]", text):
-            raise InputError(
-                f"{source}, line 1: {shown(text.partition(chr(10))[0], 60)} is a line of a log and no JSON, though it "
-                "begins with '['; expected a table with one row per request"
-            ) from None
-        cut = "; the file may be truncated: fetch or copy it again" if _ends_early(text) else ""
-        raise InputError(f"{source}: {fault}{cut}") from None
-
-
-def _ends_early(text: str) -> bool:
-    """Tell whether a JSON text that cannot be read breaks off: more is opened than closed."""
-    bare = re.sub(r'"(\\.|[^"\\])*"?', "", text)
-    return sum(map(bare.count, "[{")) > sum(map(bare.count, "]}"))
 
 
 def _lines(data: bytes, source: str) -> Iterator[tuple[int, Any]]:
