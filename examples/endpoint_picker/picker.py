@@ -50,7 +50,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from lbopt.exceptions import InputError
 from lbopt.serving.router.ask import error_of, read_answer, read_ask
-from lbopt.serving.router.events import EventCounter
+from lbopt.serving.router.events import EventCounter, code_of
+from lbopt.serving.router.forward import is_of_request
 from lbopt.serving.router.operators import GENERATING
 from lbopt.serving.scrape import usage_of
 
@@ -281,13 +282,14 @@ class Exchange:
     def _end(self):
         if self._place is None:
             return
-        error = self._counter is not None and self._counter.error
+        error = 0 if self._counter is None else self._counter.error
         if self._counter is None:
             with suppress(ValueError, RecursionError):
                 told = read_answer(bytes(self._answer))
-                usage, error = usage_of(told), told.get("error")
+                usage, error = usage_of(told), code_of(told["error"]) or 500 if told.get("error") else 0
                 self._place.note(usage.made or 0, usage.prompt)
-        self._place.end("failed" if error or self._status >= 400 else "finished")
+        status = self._status if self._status >= 400 else error
+        self._place.end("rejected" if is_of_request(status) else "failed" if status else "finished")
 
 
 def _streamed(data, is_last):

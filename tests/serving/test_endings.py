@@ -67,7 +67,7 @@ def test_a_gateway_is_told_an_engine_for_what_generates_nothing():
     run(check())
 
 
-@pytest.mark.parametrize("ending", ["cancelled", "failed"])
+@pytest.mark.parametrize("ending", ["cancelled", "rejected", "failed"])
 def test_a_gateway_says_how_a_request_ended(ending):
     async def check():
         async with fleet([Engine()], advised=True) as (router, client, base):

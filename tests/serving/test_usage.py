@@ -78,11 +78,15 @@ def test_the_fingerprint_stands_where_it_does_without_usage():
     told = b'data: {"id":"x","choices":[]%b,"system_fingerprint":"vllm-1"}\n\n' % usage
     done = b"data: [DONE]\n\n"
     counter = EventCounter(without_usage=True)
-    assert counter.take(last % usage + told + done) == last % b"" + done
-    assert (counter.fingerprint, counter.tokens, counter.prompt_tokens) == (b'"vllm-1"', 1, 3)
-    counter = EventCounter(without_usage=True, fingerprint=counter.fingerprint)
-    assert counter.take(last % usage) == last % b',"system_fingerprint":"vllm-1"'
-    assert counter.take(told) == b""
+    marked = last % b',"system_fingerprint":"vllm-1"'
+    assert counter.take(last % usage + told + done) == marked + done
+    assert (counter.tokens, counter.prompt_tokens) == (1, 3)
+    counter = EventCounter(without_usage=True)
+    assert [counter.take(piece) for piece in (last % usage, told, done)] == [b"", marked, done]
+    counter = EventCounter(without_usage=True)
+    assert (counter.take(last % usage), counter.take(done)) == (b"", last % b"" + done)
+    counter = EventCounter(without_usage=True)
+    assert (counter.take(last % usage), counter.take_rest(), counter.tokens) == (b"", last % b"", 1)
 
 
 def test_usage_as_vllm_writes_it_is_read_as_a_parser_reads_it():

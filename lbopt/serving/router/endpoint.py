@@ -62,7 +62,6 @@ class Endpoint:
     read_at: float = -1.0
     drift_requests: int = 0
     drift_tokens: int | None = None
-    fingerprint: bytes = b""  # `system_fingerprint` as JSON, once a stream has told it
     num_missed: int = 0  # tokens that events did not tell
     retired: bool = False  # an operator drains or removes it: an answer to a look at its health changes nothing
 

@@ -56,8 +56,6 @@ class EventCounter:
         So many are made at once.
     without_usage
         Whether usage is cut out of events, and events of nothing else are held back: the client has not asked for it.
-    fingerprint
-        `system_fingerprint` of the engine, which vLLM puts into the last event of an answer where no usage follows.
 
     Attributes
     ----------
@@ -84,7 +82,9 @@ class EventCounter:
     __slots__ = (
         "_after",
         "_before",
+        "_fingerprint",
         "_held",
+        "_last",
         "_made",
         "_num_kept",
         "_only_usage",
@@ -96,7 +96,6 @@ class EventCounter:
         "done",
         "error",
         "events",
-        "fingerprint",
         "finished",
         "is_endless",
         "is_torn",
@@ -112,7 +111,6 @@ class EventCounter:
         *,
         sequences: int = 1,
         without_usage: bool = False,
-        fingerprint: bytes = b"",
     ) -> None:
         self.tokens = 0
         self.prompt_tokens: int | None = None
@@ -127,9 +125,12 @@ class EventCounter:
         self._text = text
         self._made: Counter[int] | None = Counter() if sequences > 1 else None  # by index, where there are several
         self._without_usage = without_usage
-        self.fingerprint = fingerprint
+        self._fingerprint = (
+            b""  # of the engine, as JSON: vLLM has it in the last event of an answer, or in that of usage
+        )
         self.missed = 0
         self._only_usage = False
+        self._last: tuple[bytes, bytes] | None = None  # the last event of an answer, around its usage
         self._tells = False  # events carry usage
         self._held: list[bytes] = []  # of an event that has not ended
         self._size = 0
@@ -161,7 +162,7 @@ class EventCounter:
             before = self.tokens
             passes = self._read(chunk[:-2])  # one whole event, as engines send a token
             self._note_shape(chunk, before)
-            return self._cut(chunk) if passes else b""
+            return self._sent(chunk, passes)
         return self._take_pieces(chunk)
 
     def _take_pieces(self, chunk: bytes) -> bytes:
@@ -179,20 +180,37 @@ class EventCounter:
         self._held, self._size, self._tail = [], 0, b""
         begin = 0
         for end in EVENT_END.finditer(data):
-            if self._read(data[begin : end.start()]):
-                passed.append(self._cut(data[begin : end.end()]))
+            passes = self._read(data[begin : end.start()])
+            passed.append(self._sent(data[begin : end.end()], passes))
             begin = end.end()
             if self._has_ended:
                 return b"".join(passed)
         passed.append(self._hold(data[begin:]))
         return b"".join(passed)
 
-    def _cut(self, event: bytes) -> bytes:
-        """Return an event without the usage for which its client has not asked."""
-        if not self._without_usage or (usage := _USAGE.search(event)) is None:
-            return event
-        mark = b',"system_fingerprint":' + self.fingerprint if self.fingerprint and b'h_reason":"' in event else b""
-        return event[: usage.start()] + mark + event[usage.end() :]
+    def _sent(self, event: bytes, passes: bool) -> bytes:
+        """Return what goes to the client once an event has been read: without usage for which it has not asked.
+
+        The last event of an answer is kept until the next one, where the engine's fingerprint stands.
+        """
+        if not self._without_usage:
+            return event if passes else b""
+        last, self._last = self._last, None
+        sent = b"" if last is None else self._marked(*last)
+        if not passes:
+            return sent
+        usage = _USAGE.search(event)
+        if usage is None:
+            return sent + event
+        parts = event[: usage.start()], event[usage.end() :]
+        if b'h_reason":"' not in event or self._made is not None:
+            return sent + b"".join(parts)
+        self._last = parts
+        return sent
+
+    def _marked(self, begin: bytes, end: bytes) -> bytes:
+        """Return the last event of an answer with the fingerprint that it has where no usage follows."""
+        return begin + (self._fingerprint and b',"system_fingerprint":' + self._fingerprint) + end
 
     def _hold(self, data: bytes) -> bytes:
         """Keep bytes of an event that has not ended; return those that are too many to be kept."""
@@ -217,7 +235,8 @@ class EventCounter:
         rest, self._held, self._size, self._tail = b"".join(self._held), [], 0, b""
         if rest[-1:] in (b"\n", b"\r"):
             self._read(rest.rstrip(b"\r\n"))
-        return rest
+        last, self._last = self._last, None
+        return rest if last is None else self._marked(*last) + rest
 
     @property
     def _has_ended(self) -> bool:
@@ -306,7 +325,7 @@ class EventCounter:
         if usage.prompt is not None and (self._made is None or not choices):  # else of one prompt of several
             self.prompt_tokens = usage.prompt
             if self._only_usage and isinstance(event.get("system_fingerprint"), str):
-                self.fingerprint = json.dumps(event["system_fingerprint"]).encode()
+                self._fingerprint = json.dumps(event["system_fingerprint"]).encode()
         if self._made is None or not choices:
             self._count(usage.made, made)
         elif isinstance(index, int):

@@ -309,7 +309,6 @@ class Attempt:
                 return await self._broken(f"gave no answer: {type(fault).__name__}")
         if flow.goes_elsewhere:
             return self._recomputed()
-        self._endpoint.fingerprint = flow.counter.fingerprint
         if flow.counter.missed:
             self._endpoint.note_missed(flow.counter.missed, flow.counter.tokens)
         rest = flow.counter.take_rest()
@@ -460,7 +459,6 @@ class Flow:
             job.text if router.keeps_text else None,
             sequences=job.tracker.sequences,
             without_usage=asks_usage(router, job, endpoint),
-            fingerprint=endpoint.fingerprint,
         )
 
     @property

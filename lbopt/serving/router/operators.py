@@ -482,8 +482,8 @@ async def report(request: web.Request) -> web.Response:
         raise InputError(f"tokens is {shown(tokens)}; expected how many were made since the last report")
     if prompt is not None and not count_of(prompt):
         raise InputError(f"prompt_tokens is {shown(prompt)}; expected what the engine counted")
-    if ending not in (None, "finished", "cancelled", "failed"):
-        raise InputError(f"ending is {shown(ending)}; expected finished, cancelled or failed")
+    if ending not in (None, "finished", "cancelled", "rejected", "failed"):
+        raise InputError(f"ending is {shown(ending)}; expected finished, cancelled, rejected or failed")
     attempt, now = job.tracker.attempt, router.now()
     job.heard_at = now
     if prompt is not None:
@@ -495,8 +495,8 @@ async def report(request: web.Request) -> web.Response:
         router.finished(job, attempt)
     elif ending == "cancelled":
         router.fleet.cancelled(job.tracker, now)
-    elif ending == "failed":
-        router.failed(job)
+    elif ending is not None:
+        router.failed(job, rejected=ending == "rejected")
     if job.tracker.has_ended:
         router.forget(job)
     router.dispatcher.wake()
