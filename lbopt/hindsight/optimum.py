@@ -33,7 +33,6 @@ from lbopt.hindsight.local_search import least_barriers, place_in_hindsight
 from lbopt.hindsight.timetable import IntArray, Timetable
 from lbopt.kernels.arrays import record
 from lbopt.kernels.hindsight.exhaustion import LIMITS, Pieces, try_all
-from lbopt.model import StepProblem
 from lbopt.model.formulation import LinearProgram, Row
 from lbopt.solvers.backend import Task, load, rounded_up, run_interruptible
 from lbopt.solvers.budget import Budget, Limits
@@ -67,9 +66,8 @@ def program_of(chains: Chains, tokens: IntArray, floors: IntArray) -> LinearProg
     lower = [0] * (n * workers) + floors.tolist()
     upper = [int(g <= i) for i in range(n) for g in range(workers)] + totals
     cost = [0] * (n * workers) + [1] * len(windows)
-    step = StepProblem.now(loads=[0] * workers, slots=[slots] * workers, sizes=[1])
     total = workers * sum(totals)
-    return LinearProgram(step, tuple(names), tuple(lower), tuple(upper), tuple(cost), tuple(rows), 0, 1, total)
+    return LinearProgram(tuple(names), tuple(lower), tuple(upper), tuple(cost), tuple(rows), 0, 1, total)
 
 
 def values_of(chains: Chains, tokens: IntArray, worker: IntArray) -> list[int]:
