@@ -29,6 +29,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+import lbopt
 from lbopt.theory.chains.batch_means import slope
 from lbopt.theory.chains.fcfs_chain import fcfs_imbalances, mean_fcfs_imbalance
 from lbopt.theory.chains.replete import Replete
@@ -172,7 +173,37 @@ assert (far_below[:, 1] > 10 * far_below[:, 2]).all()  # here its floor is misse
 # even comes at a tenth of `B*`. Far below, at p = 0.02, the exact rule leaves most of FCFS's imbalance, and the
 # floor is missed by far. That contradicts nothing: it is claimed for large `B`. But the theorem does not say where
 # that begins.
+
+# %% [markdown]
+# ## The theorem's growth in one picture
 #
+# Theorem 2 promises an improvement that grows as `sqrt(B log G)`. With all sizes in the pool there is next to nothing
+# left to divide by. With two sizes, 1 and `s_max`, something is left for any number of slots: `kappa_B(G, d)`, which no
+# rule passes, `d` being the distance of the sizes. FCFS's law over it is the exact improvement. Both factors show: the
+# larger the fleets, the nearer they come to one line, for the `e_G` of FCFS is `sqrt(2 log G)` in the limit alone.
+
+# %%
+grid = {"workers": [2, 8, 32, 128], "slots": [64, 256, 1024]}
+law = lbopt.study("scaling", **grid, p=0.5, s_max=4, sizes="two", policies=["bf-io-replete"])
+cells = law.to_frame()
+cells["root"] = np.sqrt(cells["B"] * np.log(cells["G"]))
+cells["exact"] = cells["fcfs_exact_tokens"] / cells["least_left_tokens"]
+
+_, axes = plt.subplots()
+for workers, table in cells.groupby("G"):
+    error = 1.96 * table["improvement"] * table["standard_error"] / table["imbalance_tokens"]
+    points = axes.errorbar(table["root"], table["improvement"], error, fmt="o", markersize=4, label=f"G = {workers}")
+    axes.plot(table["root"], table["exact"], color=points[0].get_color(), linewidth=1)
+axes.set(xscale="log", yscale="log", xlabel="sqrt(B log G)", ylabel="improvement on FCFS", title="lines: the exact law")
+axes.legend(frameon=False)
+plt.show()
+
+assert (cells["improvement"] / cells["exact"] - 1).abs().max() < 0.05
+factor = (cells["exact"] / cells["root"]).groupby(cells["G"]).last()
+assert factor[2] / factor[8] > 1.3 and factor[32] / factor[128] < 1.03
+law.to_frame("exponents")
+
+# %% [markdown]
 # ## Where practice lies
 #
 # Workers of 72 slots and outputs of 57 tokens on average (the BurstGPT sample of the paper): `p B` is 1.3, so a

@@ -21,7 +21,15 @@ from lbopt.studies.scaling.cell import REPLETE, FleetTheory
 
 COLUMNS = [
     *("policy", "G", "B", "p", "s_max", "imbalance_tokens", "standard_error", "steps", "fcfs_exact_tokens"),
-    *("levelled_law_tokens", "improvement", "floor", "onset_slots", "admitted_prompt_tokens", "wait_mean_steps"),
+    *(
+        "levelled_law_tokens",
+        "least_left_tokens",
+        "improvement",
+        "floor",
+        "onset_slots",
+        "admitted_prompt_tokens",
+        "wait_mean_steps",
+    ),
     *("wait_max_steps", "closed_share"),
 ]
 

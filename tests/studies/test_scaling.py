@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lbopt.exceptions import InputError
+from lbopt.report.scaling_report import scaling_figures
 from lbopt.studies import running
 from lbopt.studies.running import Stored
 from lbopt.studies.scaling import ScalingConfig, cell, run_scaling
@@ -168,3 +169,23 @@ def test_decisions_that_nobody_proved_are_counted(proved: int, says: str | None,
             f"{says}, bf-io at G = 2, B = 2"
         ]
     assert outcome.cells[0].closed_share == proved / 10
+
+
+@pytest.mark.jit
+def test_with_two_sizes_the_improvement_is_that_of_the_exact_laws() -> None:
+    """FCFS's law over the least that any rule leaves: it grows with B and with G, and its exponent of B is one half."""
+    outcome = run_scaling(
+        ScalingConfig(workers=(2, 8), slots=(64, 256), p=0.5, s_max=4, sizes="two", policies=(REPLETE,), batches=40)
+    )
+    for one in outcome.cells:
+        assert abs(one.mean.mean - one.fleet.left) < 4.5 * one.mean.error
+        assert one.improvement == pytest.approx(one.fleet.fcfs / one.fleet.left, rel=0.05)
+    gain = outcome.exponents()[f"improvement of {REPLETE}"]
+    assert gain is not None
+    assert gain.slots_interval is not None
+    assert gain.workers_interval is not None
+    assert gain.slots_interval[0] < 0.5 < gain.slots_interval[1]
+    assert gain.workers_interval[0] > 0
+    shown = scaling_figures(outcome)
+    assert sorted(shown) == ["imbalance", f"improvement-{REPLETE}", f"onset-{REPLETE}"]
+    assert ScalingConfig.from_dict(outcome.config.to_dict()) == outcome.config

@@ -15,11 +15,12 @@ from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, Run, SimulationSetting, simulate
 from lbopt.studies.grid import Row
 from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps, means_of_batches
-from lbopt.theory.chains.replete import Replete
+from lbopt.theory.chains.replete import POOLS, Replete
 from lbopt.theory.laws.gap_bounds import onset
 from lbopt.theory.laws.leader_walk import levelled_imbalance
 from lbopt.theory.laws.load_law import improvement_floor, load_law
-from lbopt.theory.laws.slot_law import PromptLaw, slot_law
+from lbopt.theory.laws.slot_law import Growth, slot_law
+from lbopt.theory.laws.spacing import least_left
 
 #: The exact rule with a pool that never lacks a size, run by the theory's chain and not by the simulator.
 REPLETE = "bf-io-replete"
@@ -34,6 +35,7 @@ def measure(
     s_max: int,
     batches: int,
     seed: int,
+    sizes: str = "all",
     pool: float = 0.0,
     **more: Any,
 ) -> dict[str, Any]:
@@ -43,13 +45,15 @@ def measure(
     admission.
     """
     steps, burn_in, length = steps_of(G, B, p, batches), burn_in_steps(G, B, p), batch_steps(p)
+    law = POOLS[sizes](s_max)
     if policy == REPLETE:
-        run = Replete(G, B, p, PromptLaw.uniform(s_max)).run(batches * length, seed)
+        run = Replete(G, B, p, law).run(batches * length, seed)
         means = means_of_batches([run.steps.imbalance.astype(np.float64)], 0, length)
         return {"batches": means.tolist(), "admitted_prompt": run.mean_admitted, "tally": {}}
     count, waiting = requests_of(G, B, p, steps, pool)
     draw = np.random.default_rng(seed)
-    trace = Trace(prompt=draw.integers(1, s_max + 1, count), output=draw.geometric(p, count), name="uniform, geometric")
+    prompt = np.array(law.lengths)[draw.integers(0, len(law.lengths), count)]
+    trace = Trace(prompt=prompt, output=draw.geometric(p, count), name="uniform, geometric")
     rule = make_policy(policy, {"time_limit": more["time_limit"]})
     setting = SimulationSetting(Fleet(G, B), ClosedLoop(waiting), "theory")
     done = simulate(trace, rule, setting, seed=seed)
@@ -93,20 +97,22 @@ class FleetTheory(Row):
     """What is known of a fleet without running anything, in tokens: of `G`, `B`, `p` and `s_max`.
 
     `fcfs` is the expected imbalance of FCFS, exactly; `levelled` that of the exact rule below the onset, by the law of
-    `lbopt.theory.laws.leader_walk`; `floor` the least improvement that Theorem 2 gives in its sharp form, where it
-    speaks; `onset` is B*, slots.
+    `lbopt.theory.laws.leader_walk`; `left` the least mean imbalance of any rule where a pool has two sizes, which the
+    exact rule reaches for many slots (`lbopt.theory.laws.spacing`), 0 where it has all; `floor` the least improvement
+    that Theorem 2 gives in its sharp form, where it speaks; `onset` is B*, slots.
     """
 
     @classmethod
     @cache
-    def of(cls, G: int, B: int, p: float, s_max: int) -> FleetTheory:
+    def of(cls, G: int, B: int, p: float, s_max: int, sizes: str = "all") -> FleetTheory:
         """Compute it."""
-        law = PromptLaw.uniform(s_max)
+        law = POOLS[sizes](s_max)
         slot = slot_law(law, p)
         return cls(
             **{"G": G, "B": B, "p": p, "s_max": s_max},
             fcfs=load_law(slot, B).expected_imbalance(G),
             levelled=levelled_imbalance(G, p, s_max),
+            left=0.0 if sizes == "all" else least_left(G, B, p, s_max - 1, Growth.parse("1")).mean,
             floor=improvement_floor(G, B, math.sqrt(slot.variance), s_max),
             onset=onset(G, p, law),
         )

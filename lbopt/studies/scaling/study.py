@@ -31,6 +31,7 @@ from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.scaling.cell import REPLETE, FleetTheory, requests_of, steps_of
 from lbopt.studies.study import Outcome, Study
 from lbopt.theory.chains.batch_means import FEWEST_BATCHES, Average, batch_steps, require_memory
+from lbopt.theory.chains.replete import POOLS
 from lbopt.theory.laws.slot_law import LONGEST
 
 RESAMPLES = 999
@@ -55,6 +56,20 @@ class Exponents:
     workers: float | None
     workers_interval: tuple[float, float] | None
     worst: float
+
+    def below(self, other: Exponents) -> Exponents:
+        """Return the exponents of the ratio of another imbalance, known exactly, to this one."""
+
+        def less(
+            value: float | None, mine: float | None, interval: tuple[float, float] | None
+        ) -> tuple[float | None, tuple[float, float] | None]:
+            if value is None or mine is None:
+                return None, None
+            return value - mine, None if interval is None else (value - interval[1], value - interval[0])
+
+        slots = less(other.slots, self.slots, self.slots_interval)
+        workers = less(other.workers, self.workers, self.workers_interval)
+        return Exponents(*slots, *workers, self.worst)
 
 
 def fit_exponents(cells: Sequence[tuple[int, int, Sequence[float]]], seed: int = 0) -> Exponents | None:
@@ -175,6 +190,10 @@ class ScalingConfig(Grid):
             expected=f"2 to {LONGEST:,} tokens: prompts that do not vary leave nothing to choose",
         ),
     ] = 10
+    sizes: Annotated[
+        str,
+        Option("Prompts: **all** sizes up to s-max, or **two**, 1 and s-max.", among=tuple(POOLS), later="left out"),
+    ] = "all"
     policies: Annotated[
         tuple[str, ...],
         Option(
@@ -232,7 +251,7 @@ class ScalingConfig(Grid):
 
     def theory(self, G: int, B: int) -> FleetTheory:
         """Return what theory says of a fleet."""
-        return FleetTheory.of(G, B, self.end_probability(B), self.s_max)
+        return FleetTheory.of(G, B, self.end_probability(B), self.s_max, self.sizes)
 
     def fleets(self) -> Iterator[tuple[int, int]]:
         """Return (G, B), the small ones first."""
@@ -242,6 +261,7 @@ class ScalingConfig(Grid):
         """Return the parameters of a cell's task beside its coordinates; those of requests where there are any."""
         shared = {"policy": spelled_out(cell["policy"]), "p": self.end_probability(cell["B"])}
         shared |= {name: getattr(self, name) for name in ("s_max", "batches")}
+        shared |= {} if self.sizes == "all" else {"sizes": self.sizes}
         return shared | ({} if cell["policy"] == REPLETE else {"pool": self.pool, "time_limit": self.time_limit})
 
     def seed_of(self, **cell: Any) -> int:
@@ -304,7 +324,12 @@ class ScalingOutcome(Outcome):
             for policy in self.config.policies
         }
         samples["fcfs, exact law"] = [(*fleet, exact) for fleet, exact in fleets.items()]
-        return {name: fit_exponents(cells) for name, cells in samples.items()}
+        found = {name: fit_exponents(cells) for name, cells in samples.items()}
+        law = found["fcfs, exact law"]
+        if self.config.sizes == "all" or law is None:
+            return found  # next to nothing is left, so that a ratio to it says little
+        gains = {f"improvement of {name}": one.below(law) for name, one in found.items() if one and one is not law}
+        return found | gains
 
 
 @of_tasks("fleets and rules")
