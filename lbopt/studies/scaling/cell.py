@@ -35,7 +35,6 @@ def measure(
     s_max: int,
     batches: int,
     seed: int,
-    sizes: str = "all",
     pool: float = 0.0,
     **more: Any,
 ) -> dict[str, Any]:
@@ -45,7 +44,7 @@ def measure(
     admission.
     """
     steps, burn_in, length = steps_of(G, B, p, batches), burn_in_steps(G, B, p), batch_steps(p)
-    law = POOLS[sizes](s_max)
+    law = POOLS[more.get("sizes", "all")](s_max)
     if policy == REPLETE:
         run = Replete(G, B, p, law).run(batches * length, seed)
         means = means_of_batches([run.steps.imbalance.astype(np.float64)], 0, length)
