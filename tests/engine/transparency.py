@@ -1,7 +1,7 @@
 """60 kinds of requests, each sent to an engine directly and through the router: status, headers and body must be equal.
 
-Left out of the comparison are names that are drawn anew for each answer, times, headers of one connection, and the
-order of events of different sequences of one stream.
+Left out of the comparison are names that are drawn anew for each answer, times, headers of one connection, the order of
+events of different sequences, and how many tokens an engine puts into an event.
 """
 
 from __future__ import annotations
@@ -114,6 +114,10 @@ KINDS = (
 )
 #: Headers of one connection, or of one moment.
 _NOT_COMPARED = {"date", "server", "content-length", "connection", "keep-alive", "transfer-encoding"}
+#: Fields of an event whose texts go on.
+_TEXTS = ("text", "content", "arguments")
+#: Bytes of a body that differs that are told.
+_SHOWN = 200
 _DRAWN = re.compile(rb"\b(cmpl|chatcmpl|chatcmpl-tool|modelperm|resp|msg|rs|fc|call)[-_][0-9a-zA-Z-]{6,}")
 _TIMES = re.compile(rb'("created(?:_at)?"): ?\d+')
 
@@ -121,8 +125,9 @@ _TIMES = re.compile(rb'("created(?:_at)?"): ?\d+')
 def difference(direct: Answer, routed: Answer) -> str:
     """Say in what two answers differ; empty where in nothing."""
     found = [f"status {direct.status} and {routed.status}"] if direct.status != routed.status else []
-    if _plain(direct.body) != _plain(routed.body):
-        found.append("body")
+    bodies = _plain(direct.body), _plain(routed.body)
+    if bodies[0] != bodies[1]:
+        found.append(f"body {_only(*bodies)} and {_only(*bodies[::-1])}")
     heads = [
         {k: _plain(v.encode()) for k, v in one.headers.items() if k not in _NOT_COMPARED} for one in (direct, routed)
     ]
@@ -132,10 +137,43 @@ def difference(direct: Answer, routed: Answer) -> str:
     return "; ".join(found)
 
 
+def _only(events: list[bytes], others: list[bytes]) -> str:
+    """Return the begin of the first event that the others lack."""
+    return next((event[:_SHOWN].decode(errors="replace") for event in events if event not in others), "nothing more")
+
+
 def _plain(body: bytes) -> list[bytes]:
-    """Return the events of a stream in an order of their own, or a body as the one event, without what is drawn."""
+    """Return a stream as one event a sequence, or a body as the one event, without what is drawn.
+
+    How many tokens an engine puts into an event depends on how busy it is, and so does the order of sequences.
+    """
     body = _TIMES.sub(rb"\1:0", _DRAWN.sub(rb"\1-ID", body))
-    return sorted(body.split(b"\n\n")) if body.startswith(b"data: ") else [body]
+    if not body.startswith(b"data: "):
+        return [body]
+    whole: dict[str, object] = {}
+    rest = []
+    for event in filter(None, body.split(b"\n\n")):
+        try:
+            told = json.loads(event.removeprefix(b"data: "))
+            [choice] = told["choices"]
+            place = str(choice["index"])
+        except (ValueError, KeyError, TypeError):
+            rest.append(event)  # its end, its usage, an error
+        else:
+            whole[place] = _joined(whole.get(place), told)
+    return [*(json.dumps(whole[place]).encode() for place in sorted(whole)), *rest]
+
+
+def _joined(before: object, after: object) -> object:
+    """Return two events of one sequence as one: texts and lists one after the other, else what was told last."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        joined = {key: _joined(before.get(key), after.get(key)) for key in {**before, **after}}
+        texts = [key for key in _TEXTS if isinstance(before.get(key), str) and isinstance(after.get(key), str)]
+        return joined | {key: before[key] + after[key] for key in texts}
+    if isinstance(before, list) and isinstance(after, list):
+        is_choice = len(before) == len(after) == 1 and isinstance(before[0], dict) and "index" in before[0]
+        return [_joined(before[0], after[0])] if is_choice else before + after
+    return before if after is None else after
 
 
 def compare(direct: str, router: str) -> dict[str, str]:
