@@ -144,6 +144,7 @@ def first_come(trace: Trace, num_workers: int, slots_per_worker: int) -> Timetab
     trace
         Requests in the order in which they are admitted.
     """
+    trace.refuse_eligibility("a whole run")
     start = np.zeros(trace.prompt.size, dtype=np.int64)
     ends: list[int] = []
     for row, output in enumerate(trace.output.tolist()):

@@ -28,12 +28,13 @@ from lbopt.model.objective import (
     rank,
 )
 from lbopt.model.step_problem import StepProblem
-from lbopt.model.trace import RequestExperts, RequestPrefixes, Trace
+from lbopt.model.trace import Eligibility, RequestExperts, RequestPrefixes, Trace
 from lbopt.model.window import Running
 
 __all__ = [
     "WAITS",
     "Conditions",
+    "Eligibility",
     "Fleet",
     "GateProblem",
     "RequestExperts",

@@ -4,6 +4,8 @@ Where it is known, a trace also says which experts of a mixture-of-experts model
 prompts, so what they do to the experts is kept once a *profile*, and a request names its profile. `chosen` is what a
 router may see at the hand-off from prefill to decode; `decode` is the truth of what follows.
 
+It may say which workers serve each request: those with its model or adapter.
+
 And it says which blocks of tokens the prompts begin with, told by numbers: equal numbers are equal tokens so far. A
 block's number stands for its tokens and for all before it, as caches of prefixes hash them.
 """
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 
 from lbopt.display import Displayed
 from lbopt.exceptions import InputError
-from lbopt.model.integers import IntArray, integer_array
+from lbopt.model.integers import BoolArray, IntArray, boolean_table, integer_array
 
 FloatArray = NDArray[np.float64]
 
@@ -44,6 +46,8 @@ class Trace(Displayed):
         Which experts of a mixture-of-experts model each request uses; None where that is not known.
     prefixes
         Which blocks the prompts begin with; None where that is not known.
+    eligibility
+        Which workers serve each request; None where all workers serve all.
     """
 
     prompt: IntArray
@@ -53,6 +57,7 @@ class Trace(Displayed):
     left_out: dict[str, int] = field(default_factory=dict)
     experts: RequestExperts | None = None
     prefixes: RequestPrefixes | None = None
+    eligibility: Eligibility | None = None
 
     def __post_init__(self) -> None:
         prompt = integer_array("prompt", self.prompt, ndim=(1,))
@@ -68,8 +73,9 @@ class Trace(Displayed):
             raise InputError(
                 f"trace '{self.name}' has {prompt.size} requests, and expert use of {self.experts.profile.size}"
             )
-        if self.prefixes is not None and len(self.prefixes) != prompt.size:
-            raise InputError(f"trace '{self.name}' has {prompt.size} requests, and prefixes of {len(self.prefixes)}")
+        for what, known in (("prefixes", self.prefixes), ("eligibility", self.eligibility)):
+            if known is not None and len(known) != prompt.size:
+                raise InputError(f"trace '{self.name}' has {prompt.size} requests, and {what} of {len(known)}")
         object.__setattr__(self, "prompt", prompt)
         object.__setattr__(self, "output", output)
         if self.arrival is not None:
@@ -103,7 +109,7 @@ class Trace(Displayed):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of prompts, outputs, arrivals and expert use; prefixes do not count."""
+        """SHA-256 of prompts, outputs, arrivals, expert use and eligibility; prefixes do not count."""
         sha = hashlib.sha256(b"lbopt-trace 1")
         sha.update(self.prompt.astype("<i8").tobytes())
         sha.update(self.output.astype("<i8").tobytes())
@@ -111,6 +117,9 @@ class Trace(Displayed):
             sha.update(self.arrival.astype("<f8").tobytes())
         if self.experts is not None:
             self.experts.update(sha)
+        if self.eligibility is not None:
+            served = self.eligibility.allowed[self.eligibility.kind]
+            sha.update(b"eligibility" + repr(served.shape).encode() + np.packbits(served).tobytes())
         return sha.hexdigest()
 
     @property
@@ -140,8 +149,7 @@ class Trace(Displayed):
             arrival=None if self.arrival is None else self.arrival[begin:end],
             name=self.name,
             left_out=self.left_out,
-            experts=None if self.experts is None else self.experts.of_requests(slice(begin, end)),
-            prefixes=None if self.prefixes is None else self.prefixes.of_requests(slice(begin, end)),
+            **self._known_of(slice(begin, end)),
         )
 
     def resampled(self, count: int, seed: int, *, keep_times: bool = False) -> Trace:
@@ -159,9 +167,21 @@ class Trace(Displayed):
             arrival=self._repeated_times(count) if keep_times else None,
             name=self.name,
             left_out=self.left_out,
-            experts=None if self.experts is None else self.experts.of_requests(rows),
-            prefixes=None if self.prefixes is None else self.prefixes.of_requests(rows),
+            **self._known_of(rows),
         )
+
+    def _known_of(self, rows: Any) -> dict[str, Any]:
+        """Return what is known besides of some requests, in the order of `rows`."""
+        known = {name: getattr(self, name) for name in ("experts", "prefixes", "eligibility")}
+        return {name: None if part is None else part.of_requests(rows) for name, part in known.items()}
+
+    def refuse_eligibility(self, who: str) -> None:
+        """Refuse requests that only some workers serve, on behalf of `who`, which sends all requests anywhere."""
+        if self.eligibility is not None:
+            raise InputError(
+                f"trace '{self.name}' has requests that only some workers serve, and {who} would send them to any; "
+                "only `simulate` keeps eligibility. Leave it out with dataclasses.replace(trace, eligibility=None)"
+            )
 
     def _repeated_times(self, count: int) -> FloatArray | None:
         if self.arrival is None:
@@ -321,3 +341,44 @@ class RequestPrefixes:
         at = np.arange(first[-1]) + np.repeat(self.first[:-1] - first[:-1], counts)
         names, numbers = np.unique(self.blocks[at], return_inverse=True)
         return first, numbers.astype(np.int64), int(names.size)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Eligibility:
+    """Which of G workers serve each of N requests, arrays non-writeable.
+
+    Parameters
+    ----------
+    kind
+        int64, (N,): a row of `allowed`; requests of one kind share a round-robin.
+    allowed
+        bool, (K, G): whether a worker serves requests of the kind, at least one for each.
+    """
+
+    kind: IntArray
+    allowed: BoolArray
+
+    def __post_init__(self) -> None:
+        kind = integer_array("kind", self.kind, ndim=(1,))
+        allowed = boolean_table("allowed", self.allowed)
+        if kind.size and not kind.max() < len(allowed):
+            raise InputError(
+                f"a request is of kind {int(kind.max())}; expected 0 to {len(allowed) - 1}, rows of allowed"
+            )
+        if not allowed.any(axis=1).all():
+            raise InputError(f"no worker serves kind {int(np.argmin(allowed.any(axis=1)))} of requests")
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "allowed", allowed)
+
+    @classmethod
+    def of_pairs(cls, allowed: Any) -> Eligibility:
+        """Return that of bool (N, G), whether each worker serves each request; equal rows are of one kind."""
+        rows, kind = np.unique(boolean_table("allowed", allowed), axis=0, return_inverse=True)
+        return cls(kind=kind.ravel(), allowed=rows)
+
+    def __len__(self) -> int:
+        return int(self.kind.size)
+
+    def of_requests(self, rows: Any) -> Eligibility:
+        """Return that of some requests, in the order of `rows`; all kinds stay."""
+        return replace(self, kind=self.kind[rows])

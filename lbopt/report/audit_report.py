@@ -55,24 +55,24 @@ def _groups(outcome: AuditOfGroups) -> Table:
         best, workers = part.recommendation, part.happened.workers
         return (
             name,
-            f"{part.happened.finished:,}",
-            best.rule or {"stay": "stay", "withheld": "no recommendation"}[best.verdict],
             "–" if best.change is None else _signed(best.change),
             f"{best.workers or workers} of {workers}",
             _money(best.per_month),
+            f"{part.happened.finished:,}",
+            best.rule or {"stay": "stay", "withheld": "no recommendation"}[best.verdict],
         )
 
     best = outcome.recommendation
     finished = sum(part.happened.finished for part in outcome.groups.values())
     workers = sum(part.happened.workers for part in outcome.groups.values())
-    together = ("together", f"{finished:,}", "", "", f"{best.workers or workers} of {workers}", _money(best.per_month))
+    together = ("together", "", f"{best.workers or workers} of {workers}", _money(best.per_month), f"{finished:,}", "")
     return Table(
         title="Groups of workers",
         caption=(
-            "Workers of a group meet at one barrier: they serve the same models, and their steps begin at the same "
-            "moments. Requests do not move between groups, and no group waits for another."
+            "Workers of a group meet at one barrier: their steps begin at the same moments. Requests do not move "
+            "between groups, and no group waits for another."
         ),
-        headers=("group", "requests", "rule", "change", "workers needed", f"{outcome.config.currency} a month"),
+        headers=("group", "change", "workers needed", f"{outcome.config.currency} a month", "requests", "rule"),
         rows=[*(row(name, part) for name, part in outcome.groups.items()), together],
     )
 

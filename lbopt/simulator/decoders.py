@@ -109,6 +109,7 @@ def simulate_decoders(
             "it arrives: jsq, jsq-load:admission=immediate, round-robin, random, power-of-two, "
             "vllm:version=2025, eldr or domain"
         )
+    trace.refuse_eligibility("a fleet of decoders without a barrier")
     if setting.fleet.kv_capacity is not None:
         raise InputError("decoders without a barrier do not look at kv_capacity; leave it out")
     if setting.telemetry is not None:

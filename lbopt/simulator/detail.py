@@ -32,10 +32,9 @@ from lbopt.simulator.gates import read_gate
 from lbopt.spec import duration, options_of
 
 #: Arrays of a worker that begin with zeros.
-_PER_WORKER = (
-    *("used", "moved", "open_workers"),
-    *("shown_load", "shown_running", "shown_queued", "shown_tokens", "shown_own"),
-)
+_PER_WORKER = ("used", "moved")
+#: What rules are shown of the workers that may be picked, where these are not all.
+_SHOWN = ("open_workers", "shown_load", "shown_running", "shown_queued", "shown_tokens", "shown_own")
 
 
 def fresh_detail(
@@ -74,7 +73,9 @@ def fresh_detail(
     for _, worker, kind in reversed(events):  # the first event of a worker has the last word
         is_open[worker] = kind != JOIN
     size = np.array(requests.prompt[:N])
+    shown = G or requests.allowed.shape[1]
     arrays: dict[str, Any] = {name: per_worker() for name in _PER_WORKER} | {
+        **{name: np.zeros(shown, dtype=np.int64) for name in _SHOWN},
         "slow": slow,
         "is_open": is_open,
         "committed": np.zeros(G if rules.blocks >= 0 else 0, dtype=np.int64),

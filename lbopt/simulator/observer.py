@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,9 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.kernels.simulation.state import Requests, Setting, State
+from lbopt.model import Trace
 from lbopt.policies import ActiveRequests, Memory, Observation, Policy, foresight_of
+from lbopt.policies.policy import CompiledPolicy
 from lbopt.predictors import Forecaster
 from lbopt.simulator.setting import SimulationSetting
 
@@ -59,6 +63,20 @@ class Observer:
         """int64 (1,): the request at the head of the pool."""
         return self.pool[:1]
 
+    def places_by_kind(self) -> Iterator[Ints]:
+        """Yield the places of the pool that are decided together, int64: all, or those of a kind that has a free slot.
+
+        The kind of the oldest waiting request comes first; what one kind has taken, the next one sees.
+        """
+        allowed, kind = self._requests.allowed, self._requests.kind
+        if not allowed.size:
+            yield np.arange(self.pool.size)
+            return
+        for k in dict.fromkeys(kind[self.pool].tolist()):
+            if (self._free_slots(self._state.sight.running[0]) * allowed[k]).any():
+                yield np.flatnonzero(kind[self.pool] == k)
+                self._see_free_slots()
+
     def look_ahead(self) -> Observation:
         """Return what a pooled router would see at the decision that comes next: all that wait, bound or not."""
         from lbopt.kernels.simulation import loop
@@ -82,7 +100,14 @@ class Observer:
         f = int(waiting[0]) % front_ends if front_ends > 1 else 0
         committed = sight.committed[f] if sight.reports.stale else self._committed()
         seen = (sight.load[f], sight.running[f], sight.queued[f], sight.queued_tokens[f], committed)
-        return self._shown(seen, waiting, None if self._forecaster is None else self._active(), self._forecaster)
+        active = None if self._forecaster is None else self._active()
+        shown = self._shown(seen, waiting, active, self._forecaster)
+        if not self._requests.allowed.size:
+            return shown
+        serves = self._requests.allowed[self._requests.kind[waiting[0]]] == 1
+        if self._setting.immediate:
+            return _of_workers(shown, serves)
+        return replace(shown, free_slots=shown.free_slots * serves)
 
     def _shown(
         self,
@@ -151,6 +176,13 @@ class Observer:
 
             count_committed(self._state)
         return committed
+
+    def _see_free_slots(self) -> None:
+        """Bring the free slots that a pooled rule sees up to date; without detail they follow from what runs."""
+        if self._state.detail.rules.on:
+            from lbopt.kernels.detail.queues import see_free_slots
+
+            see_free_slots(self._state)
 
     def _free_slots(self, running: Ints) -> Ints:
         state = self._state
@@ -226,6 +258,34 @@ def bound_worker(name: str, observation: Observation, workers: NDArray[Any]) -> 
             f"{workers.tolist()}; expected a list of one worker of 0..{G - 1}, or of -1 to hold it back"
         )
     return worker
+
+
+def _of_workers(shown: Observation, serves: NDArray[np.bool_]) -> Observation:
+    """Return what a rule that binds on arrival sees of some of the workers, in their order."""
+    names = ("loads", "free_slots", "running", "queued", "queued_tokens", "slow", "is_open")
+    part = {name: values[serves] for name in names if (values := getattr(shown, name)) is not None}
+    memory = shown.memory
+    if memory is not None:
+        memory = replace(memory, capacity=memory.capacity[serves], committed=memory.committed[serves])
+    return replace(shown, **part, memory=memory)
+
+
+def refuse_eligibility(trace: Trace, policy: Policy, setting: SimulationSetting) -> None:
+    """Refuse a run whose requests only some workers serve where workers or policy cannot tell that."""
+    if trace.eligibility is None:
+        return
+    served, G = trace.eligibility.allowed.shape[1], setting.fleet.num_workers
+    if served != G:
+        raise InputError(f"trace '{trace.name}' says which of {served} workers serve its requests; the fleet has {G}")
+    why = None
+    if setting.detail is not None and setting.detail.events:
+        why = "does not say who serves them when workers drain, leave or join; leave these options out"
+    elif isinstance(policy, CompiledPolicy) and policy.guide is not None:
+        why = f"policy '{policy.name}' knows preferences only; take another rule"
+    elif policy.admission == "immediate" and foresight_of(policy) is not None:
+        why = f"policy '{policy.name}' binds on arrival by a forecast for all workers; take it with admission=pooled"
+    if why is not None:
+        raise InputError(f"trace '{trace.name}' has requests that only some workers serve, and {why}")
 
 
 def refuse_blind(policy: Policy, setting: SimulationSetting) -> None:

@@ -323,6 +323,7 @@ def sample_states(
     """
     if count < 1:
         raise InputError(f"the number of states is {count}; expected at least 1")
+    trace.refuse_eligibility("a problem of one step that is sampled")
     if setting.detail is not None:
         raise InputError(
             "states to be solved are sampled from workers without detail, since a request that may be pre-empted or "

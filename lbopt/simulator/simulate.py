@@ -18,6 +18,7 @@ from lbopt import compile_time
 from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.hardware.step_time import ExplainedStepTime
 from lbopt.kernels.simulation.state import (
+    END_DECISION,
     FINISHED,
     NEEDS_DECISION,
     NEEDS_WORKER,
@@ -34,7 +35,7 @@ from lbopt.policies.policy import Ledger
 from lbopt.policies.relative_age import RelativeAge
 from lbopt.policies.replay import Replay
 from lbopt.predictors import Forecaster, make_predictor
-from lbopt.simulator.observer import Observer, bound_worker, refuse_blind, refuse_infeasible
+from lbopt.simulator.observer import Observer, bound_worker, refuse_blind, refuse_eligibility, refuse_infeasible
 from lbopt.simulator.recorder import Recorder, happened_of
 from lbopt.simulator.run import Run
 from lbopt.simulator.setting import SimulationSetting
@@ -106,6 +107,7 @@ def simulate(
     noted_before = len(ledger)
     requests = requests_of(trace, policy, setting, seed, training)
     refuse_blind(policy, setting)
+    refuse_eligibility(trace, policy, setting)
     if setting.detail is not None:
         setting.detail.refuse_run(trace, policy, setting.fleet)
     rules = setting_of(policy, setting, trace)
@@ -241,11 +243,15 @@ class _Loop:
         return int(self._state.progress.step)
 
     def _decide(self) -> None:
-        observation = self._observer.observe(self._observer.pool)
-        workers = self._ask(observation)
-        refuse_infeasible(self._policy.name, observation, workers)
-        self._state.choice[: workers.size] = workers
-        self._loop.admit_external(self._requests, self._setting, self._state)
+        for places in self._observer.places_by_kind():
+            pool = self._observer.pool
+            observation = self._observer.observe(pool[places])
+            workers = self._ask(observation)
+            refuse_infeasible(self._policy.name, observation, workers)
+            self._state.choice[: pool.size] = -1
+            self._state.choice[places] = workers
+            self._loop.admit_external(self._requests, self._setting, self._state)
+        self._state.progress.phase = END_DECISION  # also where no kind that waits has a free slot
 
     def _bind(self) -> None:
         observation = self._observer.observe(self._observer.next_to_bind)

@@ -30,7 +30,7 @@ from lbopt.kernels.simulation.state import (
     Sight,
     State,
 )
-from lbopt.model import Fleet, RequestExperts, RequestPrefixes, Trace
+from lbopt.model import Eligibility, Fleet, RequestExperts, RequestPrefixes, Trace
 from lbopt.model.integers import LARGEST_TOTAL
 from lbopt.policies.policy import CompiledPolicy, Policy
 from lbopt.simulator.ceiling import arrival_times
@@ -98,7 +98,15 @@ def requests_of(
         profile=np.zeros(0, dtype=np.int64) if trace.experts is None else np.array(trace.experts.profile),
         unused=unused_logs(trace.experts),
         preference=preference_of(policy, trace, setting.fleet.num_workers, training),
+        **_kinds(trace.eligibility),
     )
+
+
+def _kinds(eligibility: Eligibility | None) -> dict[str, NDArray[np.int64]]:
+    """Return the kind of each request and which workers serve each kind; empty where all serve all."""
+    if eligibility is None or eligibility.allowed.all():
+        return {"kind": np.zeros(0, dtype=np.int64), "allowed": np.zeros((0, 0), dtype=np.int64)}
+    return {"kind": np.array(eligibility.kind), "allowed": eligibility.allowed.astype(np.int64)}
 
 
 def setting_of(policy: Policy, setting: SimulationSetting, trace: Trace) -> Setting:
@@ -171,13 +179,15 @@ def fresh_state(
     arrays |= {"experts": np.zeros(num_workers), "slots": _slots(fleet, detail)}
     progress = record(PROGRESS)
     progress.pause_at = -1
+    arrays |= {name: np.zeros(len(requests.allowed), dtype=np.int64) for name in ("kinds", "marked")}
+    arrays |= {"asked": np.zeros_like(requests.kind)}
     truth = tuple(arrays[name] for name in ("load", "running", "queued", "queued_tokens"))
     in_detail = fresh_detail(detail, fleet, requests, seed, prefixes)
     return State(
         calendar=np.full(int(requests.output.max()) + 1, -1, dtype=np.int64),
         endings=_unused_endings(min(N, num_workers * slots_per_worker)),
         progress=progress,
-        sight=_sight(truth, telemetry, seed, code, in_detail.committed.size > 0),
+        sight=_sight(truth, telemetry, seed, code, (in_detail.committed.size > 0, len(requests.allowed))),
         detail=in_detail,
         size=requests.prompt if detail is None else in_detail.size,
         **arrays,
@@ -196,7 +206,7 @@ _OWN_FORM = {VLLM_2026: AS_QUEUED, SMG: AS_TOKENS}
 
 
 def _sight(
-    truth: tuple[NDArray[np.int64], ...], telemetry: Telemetry | None, seed: int, code: int, has_memory: bool
+    truth: tuple[NDArray[np.int64], ...], telemetry: Telemetry | None, seed: int, code: int, of_run: tuple[bool, int]
 ) -> Sight:
     """Return what routers see of an empty fleet: arrays of their own where sight is stale, else those of the truth.
 
@@ -206,9 +216,10 @@ def _sight(
         int64 (G,): load, running and queued requests, queued tokens.
     telemetry, seed, code
         As of `fresh_state`.
-    has_memory
-        Whether memory can run out.
+    of_run
+        Whether memory can run out, and how many kinds of requests there are, 0 where all workers serve all.
     """
+    has_memory, kinds = of_run
     reports = record(REPORTS)
     front_ends, num_workers = 1, truth[0].size
     if telemetry is not None:
@@ -222,9 +233,9 @@ def _sight(
     asks = telemetry is not None and code == EXTERNAL and has_memory
     load, running, queued, queued_tokens = (seen.reshape(front_ends, num_workers) for seen in truth)
     books = np.zeros((front_ends, num_workers if code in KEEPING_BOOKS else 0), dtype=np.int64)
-    turns = records(front_ends, TURN)
+    turns = records(front_ends * max(1, kinds), TURN)
     if code == VLLM_2026:
-        turns.next_worker = num_workers * np.arange(front_ends) // front_ends
+        turns.next_worker = np.tile(num_workers * np.arange(front_ends) // front_ends, max(1, kinds))
     return Sight(
         *(load, running, queued, queued_tokens),
         committed=np.zeros((front_ends, num_workers if asks else 0), dtype=np.int64),

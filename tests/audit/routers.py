@@ -102,11 +102,13 @@ class Immediate:
     def __init__(self, workers: Workers, prompt: np.ndarray, choose: Choice) -> None:
         self.workers, self.prompt, self.choose = workers, prompt, choose
         self.queues: list[deque[int]] = [deque() for _ in workers.held]
+        self.allowed: np.ndarray | None = None  # bool (N, G), which workers serve each request; None: all serve all
 
     def take(self, request: int) -> None:
         """Bind a request that has arrived to one of the workers that are up."""
         workers = self.workers
-        worker = self.choose(workers, np.flatnonzero(workers.up))
+        serves = workers.up if self.allowed is None else workers.up & self.allowed[request]
+        worker = self.choose(workers, np.flatnonzero(serves))
         workers.bound += 1
         workers.queued[worker] += 1
         workers.queued_tokens[worker] += self.prompt[request]

@@ -7,14 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from audit.as_log import as_log
-from audit.engine import run, run_once
+from audit.engine import Engine, Faults, Served, run, run_once
 from audit.fleets import FLEETS
 
 from lbopt.exceptions import InputError
 from lbopt.instances.router_log import RouterLog
+from lbopt.model import Eligibility
 from lbopt.report.audit_report import audit_tables, headline, render_audit_page, rule_rows
-from lbopt.studies.audit import AuditConfig, AuditOfGroups, audit_log
-from lbopt.studies.audit.groups import eligible_workers, groups_of, only, part_of
+from lbopt.studies.audit import AuditConfig, AuditOfGroups, AuditOutcome, audit_log
+from lbopt.studies.audit.groups import groups_of, only, part_of, served_by
+from lbopt.studies.audit.rules import kept_of
 
 _SECONDS = ("arrival", "start", "finish")
 _ARRAYS = ("ids", *_SECONDS, "prompt", "output", "worker", "ending")
@@ -130,9 +132,51 @@ def test_only_names_what_there_is():
 
 def test_workers_that_never_serve_an_adapter_are_not_eligible():
     log = small("eight-busy")
-    assert eligible_workers(log) is None
+    assert served_by(log) is None
     rare = np.where((log.worker < 4) & (np.arange(len(log)) % 3 == 0), "lora", "base")
-    allowed = eligible_workers(replace(log, labels={"adapter": rare}))
-    assert allowed is not None
+    served = served_by(replace(log, labels={"adapter": rare}))
+    assert served is not None
+    allowed = served.allowed[served.kind]
     assert allowed[rare == "base"].all()
     assert allowed[rare == "lora"].sum(axis=1).tolist() == [4] * int((rare == "lora").sum())
+
+
+def test_an_adapter_on_some_workers_is_kept_there_and_the_change_is_the_true_one():
+    """An engine of its own serves 30 % of the requests on three of eight workers, by turns and by the fewest tokens."""
+    fleet = FLEETS["eight-half"]
+    asked = fleet.draw()
+    lora = np.random.default_rng(1).random(len(asked.arrival)) < 0.3
+    allowed = np.where(lora[:, None], np.arange(fleet.G) < 3, True)
+
+    def serve(rule: str) -> Served:
+        engine = Engine(fleet, rule, 0, asked, Faults())
+        engine.router.allowed = allowed
+        return engine.run()
+
+    before, after = serve("round-robin"), serve("jsq-load")
+    log = as_log(before)
+    log = replace(log, labels={"adapter": np.where(lora, "lora", "")[log.ids.astype(int)]})
+    best = "jsq-load:admission=immediate"
+    found = audit_log(log, AuditConfig(log="x", rules=("round-robin", best), states=5, price=2.5, gpus=8))
+    assert isinstance(found, AuditOutcome)
+    said, truth = found.recommendation, after.tpot / before.tpot - 1
+    assert said.rule == best
+    assert said.change_interval is not None
+    assert said.change_interval[0] < truth < said.change_interval[1]
+    assert said.change == pytest.approx(truth, abs=0.02)
+    turns = found.runs[1].change_interval  # round-robin, again
+    assert turns[0] < 0 < turns[1]
+    assert "31% of the requests: lora on w0, w1, w2" in found.findings[0].sentence
+    assert found.gaps is not None
+    assert found.gaps.proved == found.gaps.sampled
+    blind = audit_log(replace(log, labels={}), AuditConfig(log="x", rules=(best,), states=0))
+    assert isinstance(blind, AuditOutcome)
+    assert blind.runs[1].change < said.change - 0.02
+
+
+def test_fewer_workers_keep_the_share_of_those_that_serve_the_same():
+    served = Eligibility(kind=[0, 1], allowed=[[1] * 8, [1, 1, 0, 0, 0, 0, 0, 0]])
+    assert kept_of(served, 7).tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert kept_of(served, 4).tolist() == [0, 2, 3, 4]
+    assert kept_of(served, 2).tolist() == [0, 2]
+    assert kept_of(served, 1).size == 0

@@ -33,6 +33,11 @@ class Setting:
     options: dict[str, Any]
     uniforms: list[tuple[float, float]] | None
     sight: Sight | None = None  # None: rules see the truth
+    eligible: list[frozenset[int]] | None = None  # of each request; None: all workers serve all
+
+    def kind(self, request: int) -> frozenset[int]:
+        """The workers that serve the request; requests with the same ones are of one kind."""
+        return frozenset(range(self.num_workers)) if self.eligible is None else self.eligible[request]
 
 
 @dataclass
@@ -42,7 +47,8 @@ class Waiting:
     undiscovered: int = 0  # first request that is not yet revealed; the trace is revealed in file order
     pool: list[int] = field(default_factory=list)  # pooled form; immediate form: those that the rule holds back
     queues: list[list[int]] = field(default_factory=list)  # immediate form: one FIFO queue per worker
-    counter: int = 0  # round robin
+    counter: int = 0  # round robin, where it begins
+    counters: dict[tuple[int, frozenset[int]], int] = field(default_factory=dict)  # by front end and kind of requests
 
 
 @dataclass
@@ -121,38 +127,56 @@ def decide_pooled(
     sight = setting.sight
     if sight is not None:
         sight.report(clock, [(load, count, 0, 0) for load, count in zip(loads, running, strict=True)])
-    if not waiting.pool:
-        return []
+    starts: list[tuple[int, int]] = []
+    for kind in dict.fromkeys(setting.kind(request) for request in waiting.pool):
+        now = [load + sum(setting.prompt[i] for i, w in starts if w == g) for g, load in enumerate(loads)]
+        counts = [count + sum(w == g for _, w in starts) for g, count in enumerate(running)]
+        starts += decide_kind(setting, waiting, record, step, kind, now, counts)
+    return starts
+
+
+def decide_kind(
+    setting: Setting,
+    waiting: Waiting,
+    record: Trajectory,
+    step: int,
+    kind: frozenset[int],
+    loads: Sequence[int],
+    running: Sequence[int],
+) -> list[tuple[int, int]]:
+    """The same for the requests that the workers `kind` serve: to them all others are full."""
+    sight = setting.sight
     if sight is not None:
         if sum(seen.running for seen in sight.seen[0]) == setting.num_workers * setting.slots:
             return []
         loads = [seen.load for seen in sight.seen[0]]
         running = [seen.running for seen in sight.seen[0]]
-    free = [setting.slots - count for count in running]
-    sizes = [setting.prompt[request] for request in waiting.pool]
-    waited = [step - record.reveal_step[request] for request in waiting.pool]
+    free = [(setting.slots - count) * (worker in kind) for worker, count in enumerate(running)]
+    if sum(free) == 0:
+        return []
+    pool = [request for request in waiting.pool if setting.kind(request) == kind]
+    sizes = [setting.prompt[request] for request in pool]
+    waited = [step - record.reveal_step[request] for request in pool]
     if isinstance(setting.rule, str):
         uniforms = None
         if setting.uniforms is not None:
-            uniforms = [setting.uniforms[request] for request in waiting.pool]
-        placement, waiting.counter = place(
-            setting.rule, list(loads), free, sizes, waited, list(running), uniforms, waiting.counter, setting.options
+            uniforms = [setting.uniforms[request] for request in pool]
+        turn = waiting.counters.get((0, kind), waiting.counter)
+        placement, waiting.counters[0, kind] = place(
+            setting.rule, list(loads), free, sizes, waited, list(running), uniforms, turn, setting.options
         )
     else:
         placement = setting.rule(list(loads), free, sizes, waited)
     starts: list[tuple[int, int]] = []
-    stay: list[int] = []
-    for request, worker in zip(waiting.pool, placement, strict=True):
+    for request, worker in zip(pool, placement, strict=True):
         if worker >= 0:
             free[worker] -= 1
             if free[worker] < 0:
                 raise RuntimeError("the rule overfilled a worker")
             if sight is not None:
                 sight.sent(0, worker, setting.prompt[request])
+            waiting.pool.remove(request)
             starts.append((request, worker))
-        else:
-            stay.append(request)
-    waiting.pool = stay
     return starts
 
 
@@ -165,7 +189,7 @@ def decide_immediate(
 ) -> list[tuple[int, int]]:
     """First the queues are drained into free slots, then those without a worker are bound, oldest first.
 
-    Where the rule holds one of them back, it and all that are younger wait for the next decision.
+    Where the rule holds one of them back, it and all younger ones of its kind wait for the next decision.
     """
     starts: list[tuple[int, int]] = []
     current = list(loads)
@@ -181,8 +205,11 @@ def decide_immediate(
         in_queues = [sum(setting.prompt[request] for request in queue) for queue in waiting.queues]
         lengths = [len(queue) for queue in waiting.queues]
         sight.report(clock, list(zip(current, counts, lengths, in_queues, strict=True)))
-    while waiting.pool:
-        request = waiting.pool[0]
+    held: set[frozenset[int]] = set()
+    for request in list(waiting.pool):
+        kind = setting.kind(request)
+        if kind in held:
+            continue
         queued = [len(queue) for queue in waiting.queues]
         tokens = list(current)
         for worker in range(setting.num_workers):
@@ -194,26 +221,27 @@ def decide_immediate(
             seen = sight.seen[front_end]
             shown, queued = [one.running for one in seen], [one.queued for one in seen]
             tokens = [one.load + one.queued_tokens for one in seen]
-            waiting.counter = sight.counter[front_end]
         uniforms = None if setting.uniforms is None else setting.uniforms[request]
         if not isinstance(setting.rule, str):
             raise ValueError("the immediate form takes the name of a rule")
-        worker, waiting.counter = bind(
+        among = sorted(kind)
+        place_among, waiting.counters[front_end, kind] = bind(
             setting.rule,
-            shown,
-            queued,
-            tokens,
+            [shown[worker] for worker in among],
+            [queued[worker] for worker in among],
+            [tokens[worker] for worker in among],
             uniforms,
-            waiting.counter,
+            waiting.counters.get((front_end, kind), waiting.counter),
             setting.prompt[request],
             setting.slots,
             setting.options,
         )
-        if worker == HELD:
-            break
-        waiting.pool.pop(0)
+        if place_among == HELD:
+            held.add(kind)
+            continue
+        worker = among[place_among]
+        waiting.pool.remove(request)
         if sight is not None:
-            sight.counter[front_end] = waiting.counter
             sight.sent(front_end, worker, setting.prompt[request])
         if counts[worker] < setting.slots:
             starts.append((request, worker))
@@ -413,13 +441,14 @@ def simulate(
     uniforms: Sequence[tuple[float, float]] | None = None,
     counter: int = 0,
     telemetry: Telemetry | None = None,
+    eligible: Sequence[frozenset[int]] | None = None,
 ) -> Trajectory:
     """Run the whole trace (bf_io.md section 6, "Environment"; reference_conventions.json, "step_order").
 
     `rule` is a name of `rules.POOLED_RULES` or `rules.IMMEDIATE_RULES` with its `options`, or, in the pooled form, a
     function of (loads, slots, sizes, waiting). `admission` is "pooled" or "immediate". Give either `arrival` (not
     decreasing) or `reveal_target`. `uniforms[i]` belongs to request i of the trace. Without
-    `telemetry` rules see the truth.
+    `telemetry` rules see the truth. `eligible[i]` are the workers that serve request i; None: all serve all.
     """
     total = len(prompt)
     if len(output) != total or total == 0 or min(output) < 1:
@@ -442,6 +471,7 @@ def simulate(
         dict(options or {}),
         None if uniforms is None else list(uniforms),
         None if telemetry is None else Sight.of(telemetry, num_workers, slots),
+        None if eligible is None else list(eligible),
     )
     waiting = Waiting(queues=[[] for _ in range(num_workers)], counter=counter)
     record = Trajectory(

@@ -8,7 +8,7 @@ import naive
 import numpy as np
 
 from lbopt.hardware import AffineStepTime
-from lbopt.model import Fleet, Trace
+from lbopt.model import Eligibility, Fleet, Trace
 from lbopt.policies import Policy, make_policy
 from lbopt.simulator import ClosedLoop, Run, SimulationSetting, Telemetry, TraceTimes, simulate
 
@@ -54,7 +54,22 @@ class Case:
             options=options,
             uniforms=self.uniforms,
             telemetry=None if self.setting.telemetry is None else naive_telemetry(self.setting.telemetry, self.seed),
+            eligible=None if self.trace.eligibility is None else naive_eligibility(self.trace.eligibility),
         )
+
+
+def naive_eligibility(eligibility: Eligibility) -> list[frozenset[int]]:
+    """The workers that serve each request."""
+    return [frozenset(np.flatnonzero(eligibility.allowed[k]).tolist()) for k in eligibility.kind]
+
+
+def some_serve(case: Case, rng: random.Random) -> Case:
+    """The same where only some workers serve some of the requests, in up to five kinds."""
+    G, kinds = case.setting.fleet.num_workers, rng.randint(1, 5)
+    allowed = {tuple(rng.random() < 0.5 for _ in range(G)) for _ in range(kinds)} - {(False,) * G} or {(True,) * G}
+    kind = [rng.randrange(len(allowed)) for _ in range(len(case.trace))]
+    eligibility = Eligibility(kind=kind, allowed=sorted(allowed))
+    return Case(replace(case.trace, eligibility=eligibility), case.setting, case.seed)
 
 
 def naive_telemetry(telemetry: Telemetry, seed: int) -> naive.Telemetry:

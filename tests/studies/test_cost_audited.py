@@ -42,7 +42,7 @@ def test_no_part_of_a_step_is_negative(tmp_path):
 
 def read_audited_law_of(place, **changes):
     folder(place, **changes)
-    return read_audited_law(place)
+    return read_audited_law(str(place))
 
 
 def test_fleets_that_it_does_not_speak_of(tmp_path):
@@ -58,6 +58,18 @@ def test_fleets_that_it_does_not_speak_of(tmp_path):
 def test_files_without_a_law_are_refused(changes, tmp_path):
     with pytest.raises(InputError, match=r"audit\.json' holds no law of steps"):
         CostConfig(step_time=folder(tmp_path, **changes))
+
+
+def test_of_several_groups_one_is_named(tmp_path):
+    (tmp_path / "audit.json").write_text(
+        json.dumps({"groups": {"model a": FOUND, "model b": FOUND | {"workers": ["i"]}}})
+    )
+    assert read_audited_law(f"{tmp_path}:model b").workers == 1
+    for named, message in (("", "2 groups of workers; expected"), (":model c", "none of them 'model c'")):
+        with pytest.raises(InputError, match=f"{message}.*model a, model b"):
+            CostConfig(step_time=f"{tmp_path}{named}")
+    with pytest.raises(InputError, match="laws of no groups"):
+        read_audited_law(folder(tmp_path) + ":model a")
 
 
 def test_a_law_with_a_part_that_is_no_number_is_refused(tmp_path):

@@ -28,6 +28,7 @@ from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BR_0_BYPASS, DYNAMO, EX
 from lbopt.kernels.routing.fifo import bind
 from lbopt.kernels.routing.iqr import bind_iqr
 from lbopt.kernels.routing.state import Shown
+from lbopt.kernels.simulation.eligible import list_eligible
 from lbopt.kernels.simulation.state import (
     END_DECISION,
     Requests,
@@ -216,7 +217,7 @@ def bind_next(w: int, requests: Requests, setting: Setting, state: State) -> Non
 def bind_pool(outside: int, requests: Requests, setting: Setting, state: State) -> None:
     """Immediate admission: bind requests from the head of the pool, until it is empty or held.
 
-    A worker starts a request at once if it has a free slot.
+    A worker starts a request at once if it has a free slot. Where a request is held, so are all behind it of its kind.
 
     Parameters
     ----------
@@ -241,11 +242,21 @@ def bind_pool(outside: int, requests: Requests, setting: Setting, state: State) 
     nothing = detail.cache.to_compute[:0]
     to_compute = nothing
     head, tail = progress.pool_head, progress.pool_tail
+    kinds, k, kept = len(requests.allowed), 0, head
+    for k in range(kinds):
+        state.marked[k] = 0
     for position in range(head, tail):
         i = pool[position]
-        if front_ends > 1:
+        if kinds > 0:
+            k = requests.kind[i]
+            if state.marked[k] == 1:
+                pool[kept] = i
+                kept += 1
+                continue
+            num_open = list_eligible(k, requests.allowed, detail)
+        if front_ends > 1 or kinds > 0:
             f = i % front_ends
-            turn = sight.turns[f]
+            turn = sight.turns[k * front_ends + f]
             shown = Shown(sight.load[f], sight.running[f], sight.queued[f], sight.queued_tokens[f], sight.own[f])
         if num_open < num_workers:
             show_open(f, num_open, sight, detail)
@@ -271,8 +282,13 @@ def bind_pool(outside: int, requests: Requests, setting: Setting, state: State) 
             if counts:
                 to_compute = count_to_compute(i, parameters.by_cache == 1, detail.open_workers[:num_open], state)
             w = bind(code, i, parameters, shown, to_compute, nothing, uniforms, turn)
-        if w < 0:
+        if w < 0 and kinds == 0:
             break
+        if w < 0:
+            state.marked[k] = 1
+            pool[kept] = i
+            kept += 1
+            continue
         if num_open < num_workers:
             w = detail.open_workers[w]
         progress.pool_head += 1
@@ -290,7 +306,9 @@ def bind_pool(outside: int, requests: Requests, setting: Setting, state: State) 
         else:
             join_queue(i, w, state)
         if code == EXTERNAL:
-            break
+            return
+    if kept > head:
+        progress.pool_head, progress.pool_tail = head, kept
 
 
 @kernel

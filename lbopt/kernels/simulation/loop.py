@@ -26,6 +26,7 @@ from lbopt.kernels.simulation.admission import (
     num_known,
     reveal_to_pool,
 )
+from lbopt.kernels.simulation.eligible import close_others, list_kinds, spread_choice, take_kind
 from lbopt.kernels.simulation.state import (
     BEGIN_DECISION,
     BIND,
@@ -81,10 +82,8 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
                 _note_decision(requests, setting, state)
             progress.phase = BIND if setting.immediate else DECIDE
         if progress.phase == DECIDE:
-            if progress.pool_head < progress.pool_tail and _sees_free_slots(state):
-                if setting.code == EXTERNAL:
-                    return NEEDS_DECISION
-                _decide_compiled(requests, setting, state)
+            if progress.pool_head < progress.pool_tail and _decide(requests, setting, state):
+                return NEEDS_DECISION
             progress.phase = END_DECISION
         if progress.phase == BIND:
             if setting.code != EXTERNAL:
@@ -190,23 +189,46 @@ def _sees_free_slots(state: State) -> bool:
 
 
 @kernel
-def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None:
+def _decide(requests: Requests, setting: Setting, state: State) -> bool:
+    """Decide for all that wait, or for one kind after the other, and carry it out; returns whether the outside has to.
+
+    Parameters
+    ----------
+    state
+        Changed in place.
+    """
     progress = state.progress
     sight, f = state.sight, 0  # a pool has one front end
-    state.scratch_load[:] = sight.load[f]
-    state.scratch_running[:] = sight.running[f]
-    reach = decide(
-        setting.code,
-        setting.parameters,
-        Room(state.scratch_load, state.free, state.scratch_running, sight.own[f]),
-        Waiting(
-            state.pool[progress.pool_head : progress.pool_tail],
-            state.size,
-            state.reveal_step,
-            requests.uniforms,
-            progress.step,
-        ),
-        sight.turns[f],
-        state.choice,
-    )
-    carry_out_choice(reach, requests, setting, state)
+    kinds, count, k = 1, 0, 0
+    if len(requests.allowed) > 0:
+        kinds = list_kinds(
+            state.pool[progress.pool_head : progress.pool_tail], requests.kind, state.kinds, state.marked
+        )
+    for turn in range(kinds):
+        if not _sees_free_slots(state):
+            return False
+        if setting.code == EXTERNAL:
+            return True
+        pool = state.pool[progress.pool_head : progress.pool_tail]
+        waiting = pool
+        if len(requests.allowed) > 0:
+            k = state.kinds[turn]
+            if not close_others(k, requests.allowed, state.free):
+                continue
+            count = take_kind(k, pool, requests.kind, state.asked)
+            waiting = state.asked[:count]
+        state.scratch_load[:] = sight.load[f]
+        state.scratch_running[:] = sight.running[f]
+        reach = decide(
+            setting.code,
+            setting.parameters,
+            Room(state.scratch_load, state.free, state.scratch_running, sight.own[f]),
+            Waiting(waiting, state.size, state.reveal_step, requests.uniforms, progress.step),
+            sight.turns[k],
+            state.choice,
+        )
+        if len(requests.allowed) > 0:
+            spread_choice(reach, count, pool, state.asked, state.choice)
+            reach = pool.size
+        carry_out_choice(reach, requests, setting, state)
+    return False

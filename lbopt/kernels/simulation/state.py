@@ -74,7 +74,7 @@ class Sight(NamedTuple):
     committed: Ints  # int64 (C, G), blocks, where sight is stale and a rule outside may ask for them; else (C, 0)
     books: Ints  # int64 (C, G), the truth: what each front end has in its books; (C, 0) for rules without
     own: Ints  # the same as the rule sees it
-    turns: Records  # routing.state.TURN (C,), where round-robin stands
+    turns: Records  # routing.state.TURN (C,) for each kind of requests: where round-robin stands
     due: Floats  # float64 (G,), s: of the next report
     made: Ints  # int64 (G,), reports so far
     reports: Record  # REPORTS
@@ -202,6 +202,8 @@ class Requests(NamedTuple):
     profile: Ints  # int64 (N,), row of the two tables below; empty where it is unknown which experts requests use
     unused: NDArray[np.float32]  # float32 (M, L * E), log of the chance that a step does not use the expert; or empty
     preference: Floats  # float64 (M, G), of a profile for each worker; empty where the rule has none
+    kind: Ints  # int64 (N,), row of the table below; empty where all workers serve all requests
+    allowed: Ints  # int64 (K, G), 1 where a worker serves requests of the kind; (0, 0) where all serve all
 
 
 @by_reference
@@ -251,6 +253,9 @@ class State(NamedTuple):
     choice: Ints  # int64 (N,), scratch: worker of each pool position
     scratch_load: Ints  # int64 (G,)
     free: Ints  # int64 (G,), slots that the router of a pool sees free
+    kinds: Ints  # int64 (K,), scratch: kinds that wait; (0,) where all workers serve all, as the next two
+    marked: Ints  # int64 (K,), scratch: kinds that were met, or are held
+    asked: Ints  # int64 (N,), scratch: requests of one kind
     scratch_running: Ints  # int64 (G,)
     unused: Floats  # float64 (G, L * E), sums of `Requests.unused` over running requests; (G, 0) where unknown
     experts_changed: Ints  # int64 (G,), 1 where `experts` has to be counted anew

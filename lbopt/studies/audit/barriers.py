@@ -9,7 +9,8 @@ barrier gives C = M T / w, and two barriers give C = M, so that the *agreement*
     R = (C - M) / (M (T / w - 1))
 
 is 1 and 0. Times that are written late lower both; so the agreement between two sets of workers is held against half of
-that within the sets. Its error is that of sums over blocks of time.
+that within the sets. Two single workers, which have no such pair, can agree and are never split. The error of R is that
+of sums over blocks of time.
 
 Sets are found by joining those with the largest agreement. The cut that is left last was chosen among 2^(G - 1), so it
 is believed beyond sqrt(2 ((G - 1) ln 2 + ln 1000)) standard errors: by the union bound, and for normal errors, one
@@ -39,6 +40,8 @@ _BLOCKS = 20
 _FEWEST = 10.0
 #: Agreement within sets below which times do not show boundaries.
 _LEAST_AGREEMENT = 0.1
+#: Standard errors beyond which two workers agree: less than 1 in 1,000 of a normal error.
+_FEW_ERRORS = 3.3
 #: A set of workers is split wrongly in one of so many logs.
 _LOGS = 1000.0
 _TICKS = (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)
@@ -84,19 +87,20 @@ class Coincidences:
         for members in (one, other):
             within[np.ix_(members, members)] = True
         np.fill_diagonal(within, False)
-        if self.gain < 1 / _COARSE or not within.any():
+        if self.gain < 1 / _COARSE:
             return "open"
+        alone = not within.any()  # two single workers: nothing says how late their times are written
         R, off = self.agreement(between)
-        inside, off_inside = self.agreement(within)
+        inside, off_inside = (0.0, 0 * off) if alone else self.agreement(within)
         # No block is quieter than counts are: few events are not certain ones.
         counted = float(self.chance[:, between].sum()) + 1
         floor = math.sqrt(counted * (1 + max(R, inside, 0) * (self.gain - 1))) / (counted * (self.gain - 1))
-        if inside < max(_LEAST_AGREEMENT, 3.3 * math.sqrt(float(off_inside @ off_inside))):
+        if not alone and inside < max(_LEAST_AGREEMENT, 3.3 * math.sqrt(float(off_inside @ off_inside))):
             return "open"
         miss = off - off_inside / 2
         margin = errors * max(math.sqrt(float(miss @ miss)), floor)
         more = R - inside / 2
-        return "one" if more > margin else "two" if more < -margin else "open"
+        return "one" if more > margin else "two" if more < -margin and not alone else "open"
 
 
 def tick_of(log: RouterLog) -> float:
@@ -166,7 +170,8 @@ def barrier_groups(found: Coincidences, members: Sequence[int]) -> tuple[list[li
     chance = found.chance.sum(axis=0)[np.ix_(members, members)].sum(axis=1) * (found.gain - 1)
     telling = [worker for worker, expected in zip(members, chance, strict=True) if expected >= _FEWEST]
     if len(telling) < 3:
-        return [list(members)], len(members) < 2
+        agree = len(members) == len(telling) == 2 and found.compare(telling[:1], telling[1:], _FEW_ERRORS) == "one"
+        return [list(members)], agree or len(members) < 2
     groups, decided = _divide(found, telling)
     excess = (found.seen - found.chance).sum(axis=0)
     for worker in members:

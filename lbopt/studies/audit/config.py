@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from lbopt.exceptions import InputError
+from lbopt.instances.router_log.guess import LABELS
 from lbopt.policies import foresight_of, make_policy
 from lbopt.studies.configuration import Configuration, Option, refuse_other_kinds
 from lbopt.studies.requests import by_quantity, understood_column
@@ -28,15 +29,12 @@ DEFAULT_RULES = (
 )
 
 
-#: What rows can be told apart by.
-_LABELS = ("model", "adapter", "tenant", "group", "worker")
-
-
 def _labelled(text: str) -> None:
     """Refuse what is no quantity and name."""
     quantity, sign, name = text.partition("=")
-    if not (sign and name) or quantity not in _LABELS:
-        raise InputError(f"only is '{text}'; expected QUANTITY=NAME with {', '.join(_LABELS)}, such as model=llama")
+    quantities = (*LABELS, "worker")
+    if not (sign and name) or quantity not in quantities:
+        raise InputError(f"only is '{text}'; expected QUANTITY=NAME with {', '.join(quantities)}, such as model=llama")
 
 
 def _needs_no_forecast(rule: str) -> None:

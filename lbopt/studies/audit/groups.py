@@ -6,7 +6,7 @@ chance: a label of n requests falls on one side of a cut, with a share s of all 
 s^n + (1 - s)^n. Components are kept where the product over labels, times the 2^(G - 1) cuts, is below 10^-6.
 
 Then the clocks (`barriers`). Components whose step boundaries agree share a barrier and are one group again, in which
-only some workers serve a label (`eligible_workers`). A component whose own boundaries do not agree is several groups.
+only some workers serve a label (`served_by`). A component whose own boundaries do not agree is several groups.
 Where the clocks do not decide, components of models are groups, since an engine serves one model; of adapters and
 tenants that is asked.
 """
@@ -27,6 +27,7 @@ from lbopt.exceptions import InputError
 from lbopt.files import listed
 from lbopt.instances.router_log import RouterLog
 from lbopt.instances.router_log.guess import LABELS
+from lbopt.model import Eligibility
 from lbopt.studies.audit.barriers import Coincidences, barrier_groups, coincidences
 
 #: Chance of a component, or of a worker that a label never met, below which it is none.
@@ -116,7 +117,7 @@ def groups_of(log: RouterLog) -> tuple[list[Group], list[str]]:
     for members in joined:
         parts, decided = ([members], False) if found is None else barrier_groups(found, members)
         groups += parts
-        if not decided and len(members) > 2:
+        if not decided and len(members) > 1:
             notes.append(
                 f"the times of the log do not show whether the {len(members)} workers of one set meet at one barrier; "
                 "they are taken to. If they do not, name a column that says which do: --group COLUMN"
@@ -126,11 +127,11 @@ def groups_of(log: RouterLog) -> tuple[list[Group], list[str]]:
     return _named(log, groups), notes
 
 
-def eligible_workers(log: RouterLog) -> NDArray[np.bool_] | None:
-    """Return which workers may serve each request, bool (N, G); None where all serve all.
+def served_by(log: RouterLog) -> Eligibility | None:
+    """Return which workers serve each request, by its model and adapter; None where all serve all.
 
-    A worker serves no label of many requests, a model with its adapter, of which it would have been given none by
-    chance in less than one of a million logs.
+    A worker serves no label of many requests of which it would have been given none by chance in less than one of a
+    million logs.
     """
     labels, label = _coded(log, ("model", "adapter"))
     if labels < 2:
@@ -140,7 +141,20 @@ def eligible_workers(log: RouterLog) -> NDArray[np.bool_] | None:
     share = met.sum(axis=0) / len(log)
     chance = met.sum(axis=1)[:, None] * np.log1p(-np.minimum(share, 1 - 1e-12))[None, :] + math.log(labels * G)
     allowed = (met > 0) | (chance > _CHANCE)
-    return None if allowed.all() else np.asarray(allowed[label])
+    return None if allowed.all() else Eligibility.of_pairs(allowed[label])
+
+
+def names_of_served(log: RouterLog, served: Eligibility) -> dict[str, tuple[str, ...]]:
+    """Return the workers of each model with its adapter that only some workers serve."""
+    quantities = [quantity for quantity in ("model", "adapter") if quantity in log.labels]
+    label = _coded(log, quantities)[1]
+    names = {}
+    for row in np.unique(label, return_index=True)[1].tolist():
+        allowed = served.allowed[served.kind[row]]
+        if not allowed.all():
+            name = " with ".join(filter(None, (str(log.labels[quantity][row]) for quantity in quantities)))
+            names[name or "no adapter"] = tuple(log.workers[g] for g in np.flatnonzero(allowed))
+    return names
 
 
 def _by_column(log: RouterLog) -> list[list[int]]:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.model import StepProblem
+from lbopt.model import Conditions, Eligibility, StepProblem
 from lbopt.solvers import solve
 from lbopt.studies.audit.course import Floats
 from lbopt.studies.audit.law_from_log import Reconstruction
@@ -246,6 +246,7 @@ def one_step_gaps(
     time_limit: float,
     seed: int = 0,
     progress: Progress | None = None,
+    served: Eligibility | None = None,
 ) -> OneStepGaps:
     """Sample decisions of the log, and solve them.
 
@@ -255,6 +256,8 @@ def one_step_gaps(
         Decisions.
     time_limit
         Seconds for each.
+    served
+        Which workers serve each request of the log; None = all serve all.
     """
     shown = progress or Silent()
     sample = _sample(found, count, seed)
@@ -266,6 +269,8 @@ def one_step_gaps(
         sizes, placed = found.log.prompt[mine], found.log.worker[mine]
         free = np.maximum(slots - running[:, column], np.bincount(placed, minlength=running.shape[0]))
         problem = StepProblem.now(loads[:, column].tolist(), free.tolist(), sizes.tolist())
+        if served is not None:
+            problem = problem.under(Conditions(allowed=served.allowed[served.kind[mine]]))
         result = solve(problem, time_limit=time_limit)
         after = loads[:, column] + np.bincount(placed, sizes, running.shape[0]).astype(np.int64)
         if result.status == "optimal" and result.objective is not None:

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from lbopt.model import Eligibility
 from lbopt.policies import make_policy
 from lbopt.studies.audit.happened import loads_before
 from lbopt.studies.audit.law_from_log import Reconstruction
@@ -24,22 +26,50 @@ _OWN, _FEWEST = 0.9, 50
 _SAME_LOAD = 0.01
 
 
-def recognised(found: Reconstruction) -> str | None:
-    """Return the rule whose choices the log shows, or None."""
+def recognised(found: Reconstruction, served: Eligibility | None = None) -> str | None:
+    """Return the rule whose choices the log shows, or None.
+
+    Parameters
+    ----------
+    served
+        Which workers serve each request: a rule chooses among these, and takes the turns of each kind by itself.
+    """
     attempts, worker = found.attempts, found.log.worker
-    alone = np.flatnonzero((np.bincount(attempts.first)[attempts.first] == 1) & (attempts.last > attempts.first))
+    if served is None:
+        served = Eligibility(kind=worker * 0, allowed=np.ones((1, len(found.log.workers)), dtype=np.bool_))
+    chooses = served.allowed.sum(axis=1)[served.kind] > 1
+    by_itself = (np.bincount(attempts.first)[attempts.first] == 1) & (attempts.last > attempts.first)
+    alone = np.flatnonzero(by_itself & chooses)
     if alone.size < _FEWEST or len(found.log.workers) < 2:
         return None
-    order = worker[np.argsort(found.log.arrival, kind="stable")]
     loads, running = loads_before(found, [int(place) for place in attempts.first[alone]])
-    chosen = worker[alone], np.arange(alone.size)
+    chosen, allowed = (worker[alone], np.arange(alone.size)), served.allowed[served.kind[alone]].T
+    lightest, fewest = (np.where(allowed, seen, 2**62).min(axis=0) for seen in (loads, running))
     shares = {
-        "round-robin": float(np.mean(np.diff(order) % len(found.log.workers) == 1)),
-        "jsq-load:admission=immediate": float(np.mean(loads[chosen] <= loads.min(axis=0) * (1 + _SAME_LOAD))),
-        "jsq": float(np.mean(running[chosen] == running.min(axis=0))),
+        "round-robin": _in_turn(worker[(order := np.argsort(found.log.arrival, kind="stable"))], served, order),
+        "jsq-load:admission=immediate": float(np.mean(loads[chosen] <= lightest * (1 + _SAME_LOAD))),
+        "jsq": float(np.mean(running[chosen] == fewest)),
     }
     best = max(shares, key=lambda rule: shares[rule])
     return best if shares[best] >= _OWN else None
+
+
+def _in_turn(worker: NDArray[np.int64], served: Eligibility, order: NDArray[np.int64]) -> float:
+    """Return the share of requests that the next worker got of those that serve their kind, where these are several.
+
+    Parameters
+    ----------
+    worker
+        Of each request, in order of arrival.
+    order
+        The requests' numbers in that order.
+    """
+    right, kind = [], served.kind[order]
+    for k, allowed in enumerate(served.allowed):
+        if allowed.sum() > 1:
+            place = (np.cumsum(allowed) - 1)[worker[kind == k]]
+            right.append(np.diff(place) % allowed.sum() == 1)
+    return float(np.mean(np.concatenate(right)))
 
 
 def spread_of_the_log(logged: str | None, runs: Sequence[RuleRun]) -> tuple[float, float]:

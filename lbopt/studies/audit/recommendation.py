@@ -156,8 +156,6 @@ def _withheld(
     if happened.workers < 2:
         return "the log has one worker, so there is nothing to be balanced."
     forbidding = [finding.kind for finding in findings if finding.forbids]
-    if "eligibility" in forbidding:
-        return "only some of these workers serve a model or adapter, see below."
     if forbidding:
         return "these workers seem not to meet at a barrier, see below."
     if not config.accept_misfit:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from lbopt.hardware import AffineStepTime
 from lbopt.instances.router_log import RouterLog
-from lbopt.model import Fleet, Trace
+from lbopt.model import Eligibility, Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import Detail, SimulationSetting, TraceTimes, ceilings, simulate
 from lbopt.statistics import Interval, student_quantile
@@ -80,7 +80,7 @@ class Requests:
     counted: NDArray[np.bool_]
 
 
-def requests_of(log: RouterLog, ready: Floats, tokens: Floats) -> Requests:
+def requests_of(log: RouterLog, ready: Floats, tokens: Floats, served: Eligibility | None = None) -> Requests:
     """Return the requests that other rules have to place.
 
     Parameters
@@ -89,11 +89,19 @@ def requests_of(log: RouterLog, ready: Floats, tokens: Floats) -> Requests:
         (N,), seconds from which each may start.
     tokens
         (N,), tokens that each made, also where it did not run to its end: it held memory under any rule.
+    served
+        Which workers serve each request; None = all serve all.
     """
     output = np.where(log.is_finished, log.output, np.round(tokens)).astype(np.int64)
     rows = np.flatnonzero(output > 0)
     rows = rows[np.argsort(ready[rows], kind="stable")]
-    trace = Trace(prompt=log.prompt[rows], output=output[rows], arrival=ready[rows], name=log.name)
+    trace = Trace(
+        prompt=log.prompt[rows],
+        output=output[rows],
+        arrival=ready[rows],
+        name=log.name,
+        eligibility=None if served is None else served.of_requests(rows),
+    )
     return Requests(trace, rows, log.is_finished[rows])
 
 
@@ -184,7 +192,9 @@ def _one(rule: str, requests: Requests, setting: SimulationSetting, seed: int, s
         assert trace.arrival is not None
         moved = trace.arrival + np.random.default_rng(seed).uniform(0, shift, len(trace))
         order = np.argsort(moved, kind="stable")
-        trace = replace(trace, prompt=trace.prompt[order], output=trace.output[order], arrival=moved[order])
+        served = None if trace.eligibility is None else trace.eligibility.of_requests(order)
+        prompt, output = trace.prompt[order], trace.output[order]
+        trace = replace(trace, prompt=prompt, output=output, arrival=moved[order], eligibility=served)
     run = simulate(trace, make_policy(rule), setting, seed=seed, keep_loads=setting.detail is not None)
     columns = run.requests
     tpot, wait = np.empty((2, len(trace)))
@@ -303,11 +313,19 @@ def fewest_workers(
     """
     workers, slots = fleet
     before, *each = logged
+    served = requests.trace.eligibility
 
     def is_enough(count: int) -> bool:
+        asked = requests
+        if served is not None:
+            kept = kept_of(served, count)
+            if kept.size < count:
+                return False
+            fewer = replace(served, allowed=served.allowed[:, kept])
+            asked = replace(requests, trace=replace(requests.trace, eligibility=fewer))
         room = math.ceil(slots * workers / count) if more_slots else slots
         setting = setting_of(count, room, law.fixed, law.per_token)
-        run = run_rule(rule, requests, setting, (each[0], each[1]), seed, _TIMES)
+        run = run_rule(rule, asked, setting, (each[0], each[1]), seed, _TIMES)
         return bool(
             run.tpot_mean <= before.tpot_mean
             and run.wait_mean <= before.wait_mean + step
@@ -322,3 +340,20 @@ def fewest_workers(
         else:
             short = middle
     return enough
+
+
+def kept_of(served: Eligibility, count: int) -> NDArray[np.int64]:
+    """Return `count` of the workers, ascending: those that serve the same keep their share, rounded, and one at least.
+
+    None are returned where there are more sorts of workers than that.
+    """
+    _, sort, many = np.unique(served.allowed, axis=1, return_inverse=True, return_counts=True)
+    if count < many.size:
+        return np.zeros(0, dtype=np.int64)
+    share = many * (count / many.sum())
+    keep = np.maximum(share.astype(np.int64), 1)
+    while keep.sum() > count:
+        keep[np.argmax(np.where(keep > 1, keep - share, -np.inf))] -= 1
+    while keep.sum() < count:
+        keep[np.argmax(np.where(keep < many, share - keep, -np.inf))] += 1
+    return np.sort(np.concatenate([np.flatnonzero(sort == k)[:most] for k, most in enumerate(keep.tolist())]))

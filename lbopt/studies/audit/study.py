@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.files import listed
 from lbopt.instances.router_log import ColumnReading, RouterLog
+from lbopt.model import Eligibility
 from lbopt.simulator import ceilings
 from lbopt.studies.audit.config import AuditConfig
 from lbopt.studies.audit.course import Floats
@@ -23,7 +25,7 @@ from lbopt.studies.audit.findings import (
     odd_worker,
     waited_with_a_free_slot,
 )
-from lbopt.studies.audit.groups import eligible_workers
+from lbopt.studies.audit.groups import names_of_served, served_by
 from lbopt.studies.audit.happened import (
     Happened,
     OneStepGaps,
@@ -40,6 +42,7 @@ from lbopt.studies.audit.rules import (
     RuleRun,
     beside_the_log,
     fewest_workers,
+    kept_of,
     requests_of,
     run_rule,
     setting_of,
@@ -158,7 +161,8 @@ def audit_group(
     found, odd = fleet_of(log, config.seed)
     slots = _slots(config, found)
     happened = what_happened(found, slots)
-    findings = [*_not_eligible(log), *find_departures(found, slots, odd)]
+    served = served_by(log)
+    findings = [*_eligibility(log, served), *find_departures(found, slots, odd)]
     outcome = AuditOutcome(
         config=config,
         columns=log.columns,
@@ -176,11 +180,12 @@ def audit_group(
     with outcome.clocked():
         # Where load costs no time, every rule takes the same: there is nothing to be run.
         if not any(finding.forbids for finding in findings) and len(log.workers) > 1 and found.law.per_token > 0:
-            _judge(outcome, found, slots, shown)
+            _judge(outcome, found, (slots, served), shown)
         if tell is not None:
             tell(outcome)
         if config.states and odd is None and not any(finding.forbids for finding in findings):
-            outcome.gaps = one_step_gaps(found, slots, config.states, config.time_limit, config.seed, shown)
+            asked = (config.states, config.time_limit, config.seed)
+            outcome.gaps = one_step_gaps(found, slots, *asked, shown, served)
     if outcome.interrupted and outcome.recommendation.rule is None and len(outcome.runs) <= len(config.rules):
         outcome.recommendation = Recommendation(
             verdict="withheld", sentences=("No recommendation: stopped before all rules had been run.",)
@@ -188,18 +193,17 @@ def audit_group(
     return outcome
 
 
-def _not_eligible(log: RouterLog) -> list[Finding]:
-    """Return the finding that only some of the workers serve a model or an adapter: replays know no eligibility."""
-    allowed = eligible_workers(log)
-    if allowed is None:
+def _eligibility(log: RouterLog, served: Eligibility | None) -> list[Finding]:
+    """Return the finding that only some of the workers serve a model or an adapter."""
+    if served is None:
         return []
-    share = float((~allowed.all(axis=1)).mean())
+    share = 1 - float(np.asarray(served.allowed.all(axis=1))[served.kind].mean())
+    named = [f"{name} on {listed(workers)}" for name, workers in names_of_served(log, served).items()]
     return [
         Finding(
             "eligibility",
-            f"Only some of the workers at this barrier serve the model or adapter of {share:.0%} of the requests, and "
-            "rules are replayed without that: they would send these requests elsewhere",
-            forbids=True,
+            f"Only some of the workers at this barrier serve the model or adapter of {share:.0%} of the requests: "
+            f"{listed(named)}. Every rule below sends these requests to none but them",
         )
     ]
 
@@ -276,11 +280,20 @@ def _over_time(found: Reconstruction) -> list[Moment]:
     ]
 
 
-def _judge(outcome: AuditOutcome, found: Reconstruction, slots: int, shown: Progress) -> None:
-    """Run the rules, recommend, and find the fewest workers."""
+def _judge(
+    outcome: AuditOutcome, found: Reconstruction, fleet: tuple[int, Eligibility | None], shown: Progress
+) -> None:
+    """Run the rules, recommend, and find the fewest workers.
+
+    Parameters
+    ----------
+    fleet
+        Slots of a worker, and which workers serve each request of the log.
+    """
+    slots, served = fleet
     config, log, law, happened = outcome.config, found.log, found.law, outcome.happened
     begin, ready = without_noise(found, log.start), without_noise(found, _ready(found, slots))
-    requests = requests_of(log, ready, found.attempts.tokens)
+    requests = requests_of(log, ready, found.attempts.tokens, served)
     modelled, waited = modelled_tpot(found)[requests.rows], (begin - ready)[requests.rows]
     rows = requests.counted & np.isfinite(modelled)
     requests = replace(requests, counted=rows)
@@ -288,7 +301,7 @@ def _judge(outcome: AuditOutcome, found: Reconstruction, slots: int, shown: Prog
     of_ceiling = ceilings(requests.trace, setting).seconds / modelled_seconds(found)
     outcome.runs.append(_of_the_log(happened, modelled[rows], waited[rows], of_ceiling))
     shares = shares_of(law, float(found.course.heaviest @ found.steps) / max(float(found.steps.sum()), 1e-12))
-    logged = config.logged or log.rule or recognised(found)
+    logged = config.logged or log.rule or recognised(found, served)
     shown.begin("rules", len(config.rules))
     for rule in config.rules:
         outcome.runs.append(run_rule(rule, requests, setting, (modelled, waited), config.seed, shares=shares))
@@ -324,6 +337,11 @@ def _judge(outcome: AuditOutcome, found: Reconstruction, slots: int, shown: Prog
             more_slots=config.slots is None,
             seed=config.seed,
         )
+        if served is not None and needed < len(log.workers):
+            given = np.delete(np.array(log.workers), kept_of(served, needed))
+            outcome.notes.append(
+                f"workers that serve the same models and adapters are given back in proportion: {listed(given)}"
+            )
     outcome.recommendation = recommend(*asked, needed=needed, knows_waits=knows_waits)
     shown.advance()
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.files import exists, read_json
+from lbopt.files import exists, listed, read_json, shown
 
 Values = NDArray[np.float64]
 
@@ -72,19 +72,35 @@ class AuditedLaw:
 
 
 def is_audit(step_time: str) -> bool:
-    """Return whether a step time names an output folder of `lbopt audit`."""
-    return exists(Path(step_time) / FILE)
+    """Return whether a step time names an output folder of `lbopt audit`, or a group of one."""
+    return exists(_place(step_time)[0] / FILE)
 
 
-def read_audited_law(folder: Path) -> AuditedLaw:
-    """Read the law of an output folder of `lbopt audit`.
+def _place(step_time: str) -> tuple[Path, str]:
+    """Return the folder and the group that ``folder`` or ``folder:group`` names."""
+    folder, _, group = step_time.partition(":") if not exists(Path(step_time) / FILE) else (step_time, "", "")
+    return Path(folder), group
+
+
+def read_audited_law(step_time: str) -> AuditedLaw:
+    """Read the law of an output folder of `lbopt audit`, or of a group of workers in it: ``folder:group``.
 
     Raises
     ------
     InputError
-        The file lacks it, or it has no load.
+        The file lacks it, it has no load, or it has several groups and none of this name.
     """
+    folder, group = _place(step_time)
     found: Any = read_json(folder / FILE)
+    groups = found.get("groups", {}) if isinstance(found, dict) else {}
+    if groups or group:
+        if group not in groups:
+            raise InputError(
+                f"'{folder / FILE}' has the laws of {len(groups) or 'no'} groups of workers"
+                f"{f', none of them {shown(group)}' if group else ''}; expected step_time={folder}"
+                + (":GROUP with one of " + listed(groups) if groups else ", its one law")
+            )
+        found = groups[group]
     try:
         law, moments = found["law"], found["over_time"]
         low, high = (float(end) for end in law["per_token_interval"])

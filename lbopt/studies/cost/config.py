@@ -175,7 +175,7 @@ class CostConfig(Configuration):
 
     def _check_replaced(self, step_time: str) -> None:
         """Refuse a law that cannot be, and options of the calibrated law, which it replaces."""
-        read_audited_law(Path(step_time)) if is_audit(step_time) else make_step_time(step_time)
+        read_audited_law(step_time) if is_audit(step_time) else make_step_time(step_time)
         if self.calibrate is not None:
             raise InputError("calibrate updates the calibrated law, and step_time replaces it; leave one of them out")
         unused = [name for name, usual in _OF_THE_LAW.items() if getattr(self, name) != usual]

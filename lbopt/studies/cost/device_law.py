@@ -179,7 +179,7 @@ class DeviceDraws:
     def audited(self) -> AuditedLaw | None:
         """The law of an audit, where the step time names its folder."""
         named = self.config.step_time
-        return read_audited_law(Path(named)) if named is not None and is_audit(named) else None
+        return read_audited_law(named) if named is not None and is_audit(named) else None
 
     @property
     def memory(self) -> MemoryNeed:
