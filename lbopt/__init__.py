@@ -18,10 +18,10 @@ if TYPE_CHECKING:  # from the file itself where a module of the name stands besi
     from lbopt.api import check as check
     from lbopt.api import cost as cost
     from lbopt.api import gap as gap
+    from lbopt.api import in_hindsight as in_hindsight
     from lbopt.api import list_policies as list_policies
     from lbopt.api import simulate as simulate
     from lbopt.api import study as study
-    from lbopt.api_hindsight import in_hindsight as in_hindsight
     from lbopt.exceptions import CertificateError as CertificateError
     from lbopt.exceptions import InfeasibleDecisionError as InfeasibleDecisionError
     from lbopt.exceptions import InputError as InputError
@@ -60,7 +60,7 @@ _HOME = {
     "check": "lbopt.api",
     "cost": "lbopt.api",
     "gap": "lbopt.api",
-    "in_hindsight": "lbopt.api_hindsight",
+    "in_hindsight": "lbopt.api",
     "list_policies": "lbopt.api",
     "make_policy": "lbopt.policies",
     "objective": "lbopt.model",

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lbopt.exceptions import InputError
+from lbopt.instances.router_log import RouterLog
+from lbopt.kinds import typed
 from lbopt.model import Trace
 from lbopt.policies import Policy
 from lbopt.simulator import Ceilings, Run
@@ -32,10 +34,11 @@ from lbopt.studies.training import with_training as scenario_with_training
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lbopt.instances.router_log import RouterLog
     from lbopt.studies.audit import AuditOfGroups, AuditOutcome, RanksOutcome
+    from lbopt.studies.hindsight import HindsightOutcome
 
 
+@typed
 def audit(
     log: str | Path | RouterLog,
     *,
@@ -88,32 +91,26 @@ def audit(
     ('switch', 'jsq-load')
     """
     from lbopt.instances.rank_log import is_rank_log
-    from lbopt.instances.router_log import RouterLog
     from lbopt.studies.audit import AuditConfig, RanksConfig, audit_log, run_audit, run_ranks
 
-    if not isinstance(log, str | Path | RouterLog):
-        raise InputError(f"log is of type {type(log).__name__}; expected the path of a file, or a RouterLog")
     if not isinstance(log, RouterLog) and is_rank_log(log):
         named = {"columns": columns, "slots": slots, "policies": policies}
         refuse_unknown_words({name: value for name, value in named.items() if value is not None}, RanksConfig)
         return run_ranks(config_of(RanksConfig, more, log=str(log), price=price, gpus=gpus), progress)
-    if columns is not None and not isinstance(columns, Mapping):
-        raise InputError(f"columns is {columns!r}; expected a mapping such as {{'worker': 'pod'}}")
-    if policies is not None and not policies:
-        raise InputError("no policy is named; name some, such as jsq and br-0, or leave policies out")
     config = config_of(
         AuditConfig,
         more,
         log=log.name if isinstance(log, RouterLog) else str(log),
         columns=[f"{quantity}={name}" for quantity, name in (columns or {}).items()],
         slots=slots,
-        rules=None if policies is None else several("policies", policies),
+        rules=None if policies is None else some("policies", policies),
         price=price,
         gpus=gpus,
     )
     return audit_log(log, config, progress) if isinstance(log, RouterLog) else run_audit(config, progress)
 
 
+@typed
 def ceilings(
     trace: str | Path | Trace = "burstgpt-like",
     *,
@@ -162,6 +159,7 @@ def ceilings(
     return ceilings_of(scenario.requests.draw_for(seed), scenario.setting, groups)
 
 
+@typed
 def gap(
     trace: str | Path = "burstgpt-like",
     *,
@@ -213,12 +211,66 @@ def gap(
         workers=workers,
         slots=slots,
         requests=requests,
-        policies=several("policies", policies),
-        behaviours=several("behaviours", behaviours),
+        policies=some("policies", policies),
+        behaviours=some("behaviours", behaviours),
     )
     return run_gap(with_training(config), progress)
 
 
+@typed
+def in_hindsight(
+    trace: str | Path = "burstgpt-like",
+    *,
+    policies: Sequence[str] | None = None,
+    workers: int = 8,
+    slots: int = 72,
+    requests: int | None = None,
+    progress: Progress | None = None,
+    **fields: Any,
+) -> HindsightOutcome:
+    """Say how far rules were from what was possible with all lengths known.
+
+    Parameters
+    ----------
+    trace
+        A trace file, the name of a fetched public trace, or a seeded family.
+    policies
+        Rules to judge, as `make_policy` reads them; None takes the default ones.
+    workers, slots
+        Workers, and slots of each.
+    requests
+        Number of requests; None takes all of a file, or 10,000 of a family.
+    progress
+        Shows progress; None shows nothing.
+    **fields
+        Further fields of `HindsightConfig`, `Scenario` or `RequestSource` by name, such as ``arrivals="trace"``:
+        ``effort`` is the exchanges of chains that the search tries for each step of a timetable (20), and, without a
+        limit of time, seconds of the exact search of a small run (at most 100 requests and 4 slots a worker);
+        ``time_limit`` the seconds of search for each timetable; ``seed`` that of the requests, the runs and the search.
+
+    Raises
+    ------
+    InputError
+        If a name or value is unknown.
+
+    Examples
+    --------
+    >>> import lbopt
+    >>> outcome = lbopt.in_hindsight(policies=["jsq", "auto"], requests=200, workers=3, slots=4, effort=2)
+    >>> [one.rule for one in outcome.rules]
+    ['jsq', 'auto']
+    >>> all(1 - 1e-9 <= one.ratio.low <= one.ratio.high for one in outcome.rules)
+    True
+    """
+    from lbopt.studies.hindsight import HindsightConfig, run_hindsight
+    from lbopt.studies.hindsight.study import DEFAULT_POLICIES as HINDSIGHT_POLICIES
+
+    chosen = some("policies", HINDSIGHT_POLICIES if policies is None else policies)
+    words = {"trace": trace, "policies": chosen, "workers": workers, "slots": slots, "requests": requests}
+    return run_hindsight(config_of(HindsightConfig, fields, **words), progress)
+
+
+@typed
 def simulate(
     trace: str | Path | Trace = "burstgpt-like",
     policy: str | Policy = "br-0",
@@ -279,6 +331,7 @@ def simulate(
     return run_policy(scenario.requests.draw_for(seed), policy, scenario.setting, seed=seed, training=training)
 
 
+@typed
 def check(*claims: str, full: bool = False, seed: int = 0, progress: Progress | None = None) -> CheckOutcome:
     """Check theorems and lemmas by their names, as printed and as corrected.
 
@@ -311,6 +364,7 @@ def check(*claims: str, full: bool = False, seed: int = 0, progress: Progress | 
     return run_check(CheckConfig.of(claims, everything=not claims, level=level, seed=seed), progress)
 
 
+@typed
 def cost(
     source: str | Path | None = None,
     *,
@@ -352,7 +406,7 @@ def cost(
 
     refuse_unknown_words(fields, CostConfig, LoadsAsked)
     given = fields | {"source": None if source is None else Path(source)}
-    return read_question(given | ({} if devices is None else {"devices": several("devices", devices)})).price(progress)
+    return read_question(given | ({} if devices is None else {"devices": some("devices", devices)})).price(progress)
 
 
 def list_policies() -> pd.DataFrame:
@@ -383,6 +437,7 @@ def list_policies() -> pd.DataFrame:
     )
 
 
+@typed
 def study(
     name: str,
     *,
@@ -458,8 +513,8 @@ def config_of(kind: type[Config], more: Mapping[str, Any], **words: Any) -> Conf
     return from_words(kind, given)
 
 
-def several(what: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, or refuse a single text in their place."""
-    if isinstance(names, str):
-        raise InputError(f"{what} is the text '{names}'; expected a list such as ['{names}']")
+def some(what: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names, of which there has to be one."""
+    if not len(names):
+        raise InputError(f"{what} is empty; name at least one, or leave {what} out")
     return tuple(names)

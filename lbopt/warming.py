@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lbopt import compile_progress
+from lbopt.kinds import typed
 from lbopt.spec import unknown
 from lbopt.studies.progress import Progress, Silent
 
@@ -30,6 +31,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
 }
 
 
+@typed
 def warm_up(*verbs: str, progress: Progress | None = None) -> None:
     """Compile what verbs of the command line need, so that they compile nothing afterwards.
 
@@ -165,7 +167,7 @@ def _prefill() -> None:
 
 def _hindsight() -> None:
     """The searches for placements of whole runs, by exchanges and exhaustion, and the bounds of their steps."""
-    from lbopt.api_hindsight import in_hindsight
+    from lbopt.api import in_hindsight
     from lbopt.hindsight.optimum import compile_exact
 
     in_hindsight(policies=["fcfs"], requests=40, workers=2, slots=5, effort=2)

@@ -27,7 +27,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, fields
-from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,8 @@ from lbopt.assignment.costs import Pairs, exponent_below, largest_cost
 from lbopt.assignment.level import Room, settled
 from lbopt.exceptions import InputError
 from lbopt.kernels.assignment.costs import few_products, integer_costs, move_sums, squared_distances
-from lbopt.model.integers import IntArray
+from lbopt.kinds import fits, kinds_of, refuse_kinds, seen
+from lbopt.model.integers import IntArray, real_array
 from lbopt.spec import unknown
 
 Floats = NDArray[np.float64]
@@ -293,9 +293,17 @@ class BalancedKMeans:
         return nearest
 
     def _points(self, X: Any) -> Floats:
+        for name in ("size_max", "size_min"):
+            given = getattr(self, name)
+            if not fits(given, kinds_of(type(self))[name]):
+                raise InputError(
+                    f"{name} is {seen(given)}; expected one integer for all clusters: "
+                    "`balanced_assignment` takes one for each centre"
+                )
+        refuse_kinds(self)
         if self.metric not in METRICS:
             raise unknown("metric", self.metric, METRICS)
-        points = np.ascontiguousarray(X, dtype=np.float64)
+        points = real_array("X", X)
         if points.ndim != 2 or not points.size:
             raise InputError(f"X has shape {points.shape}; expected rows of points, (N, d) with both above 0")
         if not np.isfinite(points).all():
@@ -311,13 +319,6 @@ class BalancedKMeans:
         N, K = len(points), self.n_clusters
         if not 1 <= K <= N:
             raise InputError(f"n_clusters is {K}; expected 1 to the {N} rows of X")
-        for name in ("size_max", "size_min"):
-            given = getattr(self, name)
-            if not isinstance(given, (int, np.integer, NoneType if name == "size_max" else int)):
-                raise InputError(
-                    f"{name} is {given!r}; expected one integer for all clusters: "
-                    "`balanced_assignment` takes one for each centre"
-                )
         size_max = self._size_max(N)
         if self.size_min < 0 or self.size_min * K > N:
             raise InputError(f"size_min is {self.size_min}; {K} clusters of {N} rows have room for 0 to {N // K}")
@@ -339,7 +340,7 @@ class BalancedKMeans:
             rng = np.random.default_rng(self.random_state)
             yield from (self._spread(points, rng) for _ in range(self.n_init))
             return
-        centers = np.array(self.init, dtype=np.float64)
+        centers = real_array("init", self.init)
         wanted = (self.n_clusters, points.rows.shape[1])
         if centers.shape != wanted or not np.isfinite(centers).all():
             raise InputError(f"init has shape {centers.shape}; expected finite centres, {wanted}")

@@ -36,6 +36,7 @@ from lbopt.instances import families
 from lbopt.instances.families.experts import OUTPUT_TOKENS
 from lbopt.instances.readers import Columns, Reading, read
 from lbopt.instances.readers.formats import detect
+from lbopt.kinds import typed
 from lbopt.model import RequestExperts, Trace
 from lbopt.spec import did_you_mean
 from lbopt.whole_file import write_file
@@ -386,6 +387,7 @@ def read_capture_trace(path: Path) -> Reading:
     return Reading(trace=trace, format="capture")
 
 
+@typed
 def open_trace(
     spec: str | os.PathLike[str],
     *,
@@ -421,6 +423,7 @@ def open_trace(
     ).trace
 
 
+@typed
 def open_reading(
     spec: str | os.PathLike[str],
     *,

@@ -34,9 +34,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.kinds import whole
 from lbopt.locality.archive import Format, member, read_archive, write_archive
 from lbopt.locality.signature import check_layers
-from lbopt.locality.workload import ExpertActivity, Floats, Ints, MoEShape, check_choices, check_whole, counted
+from lbopt.locality.workload import ExpertActivity, Floats, Ints, MoEShape, check_choices, counted
 
 FORMAT = Format("lbopt-expert-capture", 1, "capture of calibration requests", "lbopt export task")
 
@@ -214,7 +215,7 @@ class CaptureBuilder:
     def __init__(
         self, num_experts: int, *, model: str = "", source: str = "", layers: Sequence[int] | None = None
     ) -> None:
-        check_whole("num_experts", num_experts, 1)
+        whole("num_experts", num_experts, 1)
         self.model, self.source = model, source
         self.left_out: Counter[str] = Counter()
         self._num_experts = num_experts

@@ -71,8 +71,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.kinds import whole
 from lbopt.locality.routing_table import DriftReference
-from lbopt.locality.workload import Bools, Floats, check_whole
+from lbopt.locality.workload import Bools, Floats
 
 #: Kinds at most.
 _MOST_KINDS = 32
@@ -371,8 +372,8 @@ class DriftWatch:
         false_alarms: float = 0.005,
         seed: int = 0,
     ) -> None:
-        check_whole("horizon", horizon, BLOCK)
-        check_whole("seed", seed, 0)
+        whole("horizon", horizon, BLOCK)
+        whole("seed", seed, 0)
         if not 1 / _STREAMS < false_alarms < 1:
             raise InputError(f"false_alarms is {false_alarms!r}; expected a share between {1 / _STREAMS:g} and 1")
         values, nearest = features(reference, tau)

@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from lbopt.assignment import BalancedKMeans
 from lbopt.exceptions import InputError
 from lbopt.kernels.locality.forward_selection import forward_selection, pair_products
+from lbopt.kinds import whole
 from lbopt.locality.capture import Capture
 from lbopt.locality.routing_table import Made, RoutingTable, drift_reference
 from lbopt.locality.signature import (
@@ -45,7 +46,7 @@ from lbopt.locality.signature import (
     signatures,
     transformed,
 )
-from lbopt.locality.workload import ExpertActivity, Floats, Ints, MoEShape, check_whole
+from lbopt.locality.workload import ExpertActivity, Floats, Ints, MoEShape
 from lbopt.runner.row import utc_now
 from lbopt.spec import unknown
 
@@ -191,7 +192,7 @@ class FitConfig:
     def __post_init__(self) -> None:
         if self.transform not in TRANSFORMS:
             raise unknown("transform", self.transform, TRANSFORMS)
-        check_whole("seed", self.seed, 0)
+        whole("seed", self.seed, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -357,7 +358,7 @@ def _clustered(rows: Floats, K: int, how: FitConfig) -> BalancedKMeans:
 
 
 def _check_workers(num_workers: int, requests: int) -> None:
-    check_whole("number of workers", num_workers, 1)
+    whole("number of workers", num_workers, 1)
     if num_workers > requests:
         raise InputError(
             f"there are {requests} calibration requests for {num_workers} workers; capture at least one for each"

@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.locality.workload import Bools, Floats, Ints, check_whole
+from lbopt.kinds import whole
+from lbopt.locality.workload import Bools, Floats, Ints
 from lbopt.model.integers import LARGEST_TOTAL
 from lbopt.model.step_problem import StepProblem
 
@@ -48,7 +49,7 @@ def activation_chances(decode: ArrayLike, batch: int) -> Floats:
         B >= 1 requests.
     """
     shares = _shares(decode)
-    check_whole("batch", batch, 1)
+    whole("batch", batch, 1)
     with np.errstate(divide="ignore"):  # an expert that every request always chooses: log 0, and the chance is 1
         chances: Floats = -np.expm1(batch * np.log1p(-shares.mean(axis=0)))
     return np.clip(chances, 0.0, 1.0)
@@ -77,7 +78,7 @@ def placement_problem(weights: ArrayLike, num_ranks: int, scale: int = SCALE) ->
     that is best for the sizes is at most `rounding_cost` from the best for the weights.
     """
     values, room = _weights(weights, num_ranks)
-    check_whole("scale", scale, 1)
+    whole("scale", scale, 1)
     most = float(values.max()) * scale * values.size * num_ranks
     if most > LARGEST_TOTAL:
         raise InputError(
@@ -162,8 +163,8 @@ def draw_active(decode: ArrayLike, batch: int, draws: int, rng: np.random.Genera
     shares = _shares(decode)
     if shares.ndim != 2:
         raise InputError(f"decode has shape {shares.shape}; expected the requests of one layer, (N, E)")
-    check_whole("batch", batch, 1)
-    check_whole("draws", draws, 1)
+    whole("batch", batch, 1)
+    whole("draws", draws, 1)
     N, E = shares.shape
     active = np.zeros((draws, E), dtype=np.bool_)
     for draw in active:
@@ -210,7 +211,7 @@ def _weights(weights: ArrayLike, num_ranks: int) -> tuple[Floats, int]:
 
 def _room(num_experts: int, num_ranks: int) -> int:
     """Return the experts of a rank."""
-    check_whole("num_ranks", num_ranks, 1)
+    whole("num_ranks", num_ranks, 1)
     if num_experts < 1 or num_experts % num_ranks:
         near = [r for r in range(1, num_experts + 1) if num_experts % r == 0]
         raise InputError(

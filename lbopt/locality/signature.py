@@ -30,7 +30,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.locality.workload import Floats, Ints, check_whole
+from lbopt.kinds import whole
+from lbopt.locality.workload import Floats, Ints
 from lbopt.spec import unknown
 
 #: The transforms, and which measurement each is made of.
@@ -165,8 +166,8 @@ DECIMALS = 12
 
 def sample_pairs(num_requests: int, seed: int, most: int = MOST_PAIRS) -> Ints:
     """Return different pairs of requests, int64 (P, 2), i < j in each, in ascending order; P = min(N(N-1)/2, most)."""
-    check_whole("number of requests", num_requests, 2)
-    check_whole("number of pairs", most, 1)
+    whole("number of requests", num_requests, 2)
+    whole("number of pairs", most, 1)
     N = num_requests
     every = N * (N - 1) // 2
     chosen = np.random.default_rng(seed).choice(every, size=min(every, most), replace=False, shuffle=False)

@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.locality.workload import MoEShape, check_choices, check_whole, counted
+from lbopt.kinds import whole
+from lbopt.locality.workload import MoEShape, check_choices, counted
 
 #: The largest count of an int8 row; an expert is chosen at most once by a token of the block.
 MOST_TOKENS = 127
@@ -119,8 +120,8 @@ class SignatureCache:
     """
 
     def __init__(self, shape: MoEShape, num_blocks: int, block_size: int = 16, *, prefix_caching: bool = True) -> None:
-        check_whole("num_blocks", num_blocks, 1)
-        check_whole("block_size", block_size, 1)
+        whole("num_blocks", num_blocks, 1)
+        whole("block_size", block_size, 1)
         if block_size > MOST_TOKENS:
             raise InputError(
                 f"block_size is {block_size}, more tokens than an int8 row can count; expected at most {MOST_TOKENS}"
@@ -247,7 +248,7 @@ class SignatureCache:
 
     def evict(self, number: int = 1) -> int:
         """Drop the `number` least recently used cached blocks, or all if there are fewer; returns how many."""
-        check_whole("number of blocks to evict", number, 0)
+        whole("number of blocks to evict", number, 0)
         gone = list(self._cached)[:number]
         self.drop(gone)
         return len(gone)

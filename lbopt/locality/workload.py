@@ -39,6 +39,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.locality.forward_selection import pick
+from lbopt.kinds import whole
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -65,7 +66,7 @@ class MoEShape:
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            check_whole(one.name, getattr(self, one.name), 1)
+            whole(one.name, getattr(self, one.name), 1)
         if self.experts_per_token > self.num_experts:
             raise InputError(
                 f"experts_per_token is {self.experts_per_token}, but a layer has {self.num_experts} experts; "
@@ -90,7 +91,7 @@ class GateLaw:
     decode_shift: float = 1.0
 
     def __post_init__(self) -> None:
-        check_whole("generalists", self.generalists, 0)
+        whole("generalists", self.generalists, 0)
         for one in fields(self):
             value = getattr(self, one.name)
             if not np.isfinite(value) or (value < 0 and one.name != "generalist_height"):
@@ -149,8 +150,8 @@ def draw_world(
     rng
         Draws the world.
     """
-    check_whole("num_domains", num_domains, 1)
-    check_whole("topics_per_domain", topics_per_domain, 1)
+    whole("num_domains", num_domains, 1)
+    whole("topics_per_domain", topics_per_domain, 1)
     L, E = shape.num_layers, shape.num_experts
     if law.generalists > E:
         raise InputError(f"generalists is {law.generalists}, but a layer has {E} experts; expected at most {E}")
@@ -183,12 +184,6 @@ def draw_scores(world: World, domain: Ints, rng: np.random.Generator) -> tuple[F
     scores += world.base + world.domain[domain] + world.topic[topic]
     swing = world.law.generalist_swing * rng.standard_normal((n, 1, 1))
     return scores + swing * world.generalist, scores + world.shift
-
-
-def check_whole(name: str, value: int, least: int) -> None:
-    """Refuse a `value` that is no whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} is {value!r}; expected a whole number, {least} or more")
 
 
 def check_choices(choices: ArrayLike, shape: MoEShape) -> Ints:
@@ -233,7 +228,7 @@ def task_shares() -> Floats:
 
 def zipf_shares(number: int, exponent: float) -> Floats:
     """Return shares proportional to rank ** -exponent, float64 (number,)."""
-    check_whole("number of domains", number, 1)
+    whole("number of domains", number, 1)
     if not np.isfinite(exponent):
         raise InputError(f"the Zipf exponent is {exponent!r}; expected a finite number")
     weights = np.arange(1, number + 1, dtype=np.float64) ** -exponent
@@ -243,7 +238,7 @@ def zipf_shares(number: int, exponent: float) -> Floats:
 
 def language_shares(number: int = NUM_LANGUAGES) -> Floats:
     """Return the shares of `number` languages, float64 (number,), descending; number exceeds the four of the table."""
-    check_whole("number of languages", number, len(LANGUAGE_HEAD) + 1)
+    whole("number of languages", number, len(LANGUAGE_HEAD) + 1)
     head = np.array(LANGUAGE_HEAD)
     ranks = np.arange(head.size + 1, number + 1, dtype=np.float64) ** -TAIL_EXPONENT
     return np.concatenate([head, (1 - head.sum()) * ranks / ranks.sum()])
@@ -294,7 +289,7 @@ class WorkloadConfig:
 
     def __post_init__(self) -> None:
         for name in ("requests", "prompt_tokens", "decode_steps"):
-            check_whole(name, getattr(self, name), 1)
+            whole(name, getattr(self, name), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +348,7 @@ def language_workload(**changes: object) -> WorkloadConfig:
 
 def draw_workload(config: WorkloadConfig, seed: int) -> tuple[World, ExpertActivity]:
     """Draw a world and the activity of `config.requests` requests in it; both follow from the seed alone."""
-    check_whole("seed", seed, 0)
+    whole("seed", seed, 0)
     in_world, in_requests = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
     world = draw_world(config.shape, config.law, len(config.shares), in_world, config.topics_per_domain)
     domain = draw_domains(np.array(config.shares), config.requests, in_requests)

@@ -27,6 +27,7 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
+from lbopt.kinds import refuse, whole
 from lbopt.model.integers import BoolArray, IntArray, boolean_table, integer_array
 
 #: How many requests are admitted, where `Conditions.admit` is no number.
@@ -145,18 +146,17 @@ class Conditions:
             raise InputError(f"running requests that may pause need {', '.join(_PER_RUNNING)}; {absent[0]} is absent")
         if self.pace is not None and (self.pace < 1).any():
             raise InputError(f"pace[{int(np.argmax(self.pace < 1))}] is 0; expected at least 1")
-        if not isinstance(self.overdue_first, bool | np.bool_):
-            raise InputError(f"overdue_first is {shown(self.overdue_first)}; expected true or false")
+        refuse("overdue_first", self.overdue_first, bool)
         object.__setattr__(self, "overdue_first", bool(self.overdue_first))
         if self.overdue_first and self.waiting_cost is None:
             raise InputError("overdue_first is given without waiting_cost, which says what is overdue")
         self._check_admit()
 
     def _check_admit(self) -> None:
-        whole = isinstance(self.admit, int | np.integer) and not isinstance(self.admit, bool) and self.admit >= 0
-        if whole:
+        refuse("admit", self.admit, str | int)
+        if not isinstance(self.admit, str) and self.admit >= 0:
             object.__setattr__(self, "admit", int(self.admit))
-        elif not (isinstance(self.admit, str) and self.admit in ADMIT):
+        elif self.admit not in ADMIT:
             raise InputError(f"admit is {shown(self.admit)}; expected {' or '.join(ADMIT)}, or how many to admit")
 
     # ------------------------------------------------------------------ what they mean for a problem
@@ -353,10 +353,7 @@ def in_blocks(tokens: Any, size: int = 16) -> IntArray:
     >>> in_blocks([0, 1, 16, 17]).tolist()
     [0, 1, 1, 2]
     """
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise InputError(f"size is {shown(size)}; expected a whole number of at least 1")
-    counts = integer_array("tokens", tokens, ndim=(1,))
-    blocks: IntArray = -(-counts // size)
+    blocks: IntArray = -(-integer_array("tokens", tokens, ndim=(1,)) // whole("size", size, 1))
     return blocks
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from lbopt.exceptions import InputError
+from lbopt.kinds import refuse_kinds
 from lbopt.model.integers import LARGEST_TOTAL
 
 #: Far beyond any machine that exists, and small enough that no sum over the fleet overflows.
@@ -34,15 +33,14 @@ class Fleet:
     kv_capacity: int | None = None
 
     def __post_init__(self) -> None:
+        refuse_kinds(self)
         for name, value, largest in (
             ("num_workers", self.num_workers, MOST_WORKERS),
             ("slots_per_worker", self.slots_per_worker, MOST_SLOTS),
             ("kv_capacity", self.kv_capacity, LARGEST_TOTAL),
         ):
-            if name == "kv_capacity" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= largest:
-                raise InputError(f"{name} is {value!r}; expected a whole number from 1 to {largest}")
+            if value is not None and not 1 <= value <= largest:
+                raise InputError(f"{name} is {value}; expected a whole number from 1 to {largest}")
 
     @property
     def num_slots(self) -> int:

@@ -42,10 +42,7 @@ def integer_array(name: str, values: Any, *, ndim: tuple[int, ...]) -> IntArray:
     InputError
         On ragged or non-numeric input, a wrong number of dimensions, NaN, a fraction or a negative entry.
     """
-    try:
-        raw = np.asarray(values)
-    except ValueError:
-        raise InputError(f"{name} is not a rectangular array of numbers: its rows differ in length or depth") from None
+    raw = rectangular(name, values)
     if raw.size == 0 and raw.dtype.kind == "f":  # np.asarray([]) is float64
         raw = raw.astype(np.int64)
     if raw.ndim not in ndim:
@@ -69,12 +66,25 @@ def integer_array(name: str, values: Any, *, ndim: tuple[int, ...]) -> IntArray:
     return exact
 
 
+def rectangular(name: str, values: Any) -> NDArray[Any]:
+    """Return `values` as an array of whatever they are; rows of different lengths are none."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise InputError(f"{name} is not a rectangular array: its rows differ in length or depth") from None
+
+
+def real_array(name: str, values: Any) -> NDArray[np.float64]:
+    """Return `values` as a new float64 array; texts and other objects are no numbers."""
+    raw = rectangular(name, values)
+    if raw.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold numbers; it holds {raw.dtype} values")
+    return np.array(raw, dtype=np.float64, order="C")
+
+
 def boolean_array(name: str, values: Any, length: int) -> BoolArray:
     """Return `values` as a new, non-writeable bool array of shape (length,); 0 and 1 are accepted."""
-    try:
-        raw = np.asarray(values)
-    except ValueError as error:
-        raise InputError(f"{name} is not an array of truth values: {error}") from None
+    raw = rectangular(name, values)
     if raw.shape != (length,):
         raise InputError(f"{name} must have shape ({length},); it has shape {raw.shape}")
     if raw.dtype.kind in "iu":
@@ -91,10 +101,7 @@ def boolean_table(name: str, values: Any) -> BoolArray:
 
     An empty list, which has one dimension, stands for a table without rows.
     """
-    try:
-        raw = np.asarray(values)
-    except ValueError:
-        raise InputError(f"{name} is not a rectangular array of truth values: its rows differ in length") from None
+    raw = rectangular(name, values)
     if raw.ndim != 2 and raw.shape != (0,):
         raise InputError(f"{name} must be 2-D; it has shape {raw.shape}")
     flat = raw.reshape(-1)

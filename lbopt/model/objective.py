@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InfeasibleDecisionError
+from lbopt.kinds import typed
 from lbopt.model.conditions import Conditions
-from lbopt.model.integers import BoolArray, IntArray
+from lbopt.model.integers import BoolArray, IntArray, rectangular
 from lbopt.model.step_problem import StepProblem
 
 
@@ -77,6 +78,7 @@ def work_on(problem: StepProblem, requests: IntArray, workers: IntArray) -> IntA
     return work - problem.conditions.credit[requests, workers][:, None] * (work > 0)
 
 
+@typed
 def objective(problem: StepProblem, assignment: IntArray, paused: BoolArray | None = None) -> int:
     """Return the imbalance in tokens, summed over the window, after `assignment`, and the costs that conditions add.
 
@@ -85,9 +87,14 @@ def objective(problem: StepProblem, assignment: IntArray, paused: BoolArray | No
     problem
         The step problem.
     assignment
-        int64 (N,), worker of each request, -1 where it waits.
+        int64 (N,), worker of each request, -1 where it waits. More requests may wait than have to.
     paused
         As in `loads_after`.
+
+    Raises
+    ------
+    InfeasibleDecisionError
+        Where a worker gets more than its free slots, or what it may not take.
 
     Examples
     --------
@@ -96,7 +103,9 @@ def objective(problem: StepProblem, assignment: IntArray, paused: BoolArray | No
     >>> lbopt.objective(problem, numpy.array([2, -1, 1, 1, 0]))
     280
     """
-    return imbalance(loads_after(problem, assignment, paused)) + costs(problem, assignment, paused)
+    placed = check_assignment(problem, assignment, who="assignment", full=False)
+    sat_out = None if paused is None else check_paused(problem, paused)
+    return imbalance(loads_after(problem, placed, sat_out)) + costs(problem, placed, sat_out)
 
 
 def costs(problem: StepProblem, assignment: IntArray, paused: BoolArray | None = None) -> int:
@@ -184,7 +193,7 @@ def check_assignment(
     InfeasibleDecisionError
         Naming the first rule that is broken, the request or worker, and the value found.
     """
-    raw = np.asarray(assignment)
+    raw = rectangular(who, assignment)
     if raw.shape != (problem.num_requests,):
         raise InfeasibleDecisionError(
             f"{who} has shape {raw.shape}; expected one worker (or -1) for each of {problem.num_requests} requests"
@@ -236,11 +245,11 @@ def check_paused(problem: StepProblem, paused: Any, *, who: str = "the decision"
         Which of them pause; None for none.
     """
     count = 0 if problem.conditions is None else problem.conditions.num_pausable
-    raw = np.zeros(count, dtype=np.bool_) if paused is None else np.asarray(paused)
+    raw = np.zeros(count, dtype=np.bool_) if paused is None else rectangular("paused", paused)
     if raw.shape != (count,) or (count and raw.dtype.kind != "b"):
         raise InfeasibleDecisionError(
-            f"{who} pauses by {raw.dtype} values of shape {raw.shape}; expected true or false for each of the {count} "
-            "running requests that may pause"
+            f"{who} has {raw.dtype} values of shape {raw.shape} as paused; expected true or false for each of "
+            f"the {count} running requests that may pause"
         )
     return raw if count else None
 

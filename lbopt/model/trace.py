@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from lbopt.display import Displayed
 from lbopt.exceptions import InputError
-from lbopt.model.integers import BoolArray, IntArray, boolean_table, integer_array
+from lbopt.kinds import refuse_kinds
+from lbopt.model.integers import BoolArray, IntArray, boolean_table, integer_array, real_array
 
 FloatArray = NDArray[np.float64]
 
@@ -60,6 +61,7 @@ class Trace(Displayed):
     eligibility: Eligibility | None = None
 
     def __post_init__(self) -> None:
+        refuse_kinds(self)
         prompt = integer_array("prompt", self.prompt, ndim=(1,))
         output = integer_array("output", self.output, ndim=(1,))
         if prompt.size == 0:
@@ -82,7 +84,7 @@ class Trace(Displayed):
             object.__setattr__(self, "arrival", self._checked_arrival(self.arrival, prompt.size))
 
     def _checked_arrival(self, values: Any, count: int) -> FloatArray:
-        times = np.array(values, dtype=np.float64)
+        times = real_array("arrival", values)
         if times.shape != (count,):
             raise InputError(f"trace '{self.name}' has {count} requests but arrival has shape {times.shape}")
         if not np.isfinite(times).all():

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.kinds import whole
 from lbopt.model.integers import LARGEST_TOTAL, IntArray, integer_array
 
 #: Entries of a window, requests or workers times steps: 4 GiB of int64.
@@ -70,10 +71,7 @@ def ahead(
 
 def growth_steps(horizon: int, growth: int) -> Integers:
     """Return the tokens that a running request has gained at h = 0..H: (H+1,), int64 or Python integers."""
-    for name, value in (("horizon", horizon), ("growth", growth)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-            raise InputError(f"{name} is {value!r}; expected a whole number of zero or more")
-    steps, gain = int(horizon), int(growth)
+    steps, gain = whole("horizon", horizon), whole("growth", growth)
     _refuse_size("horizon", steps, 1)
     return np.arange(steps + 1, dtype=np.int64).astype(_kind(steps * gain, gain)) * gain
 

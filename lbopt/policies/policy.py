@@ -34,6 +34,7 @@ LARGEST_OPTION = 2**31
 ADMISSIONS: tuple[Admission, ...] = ("pooled", "immediate")
 
 
+@runtime_checkable
 class Policy(Protocol):
     """Anything that can route: either a `CompiledPolicy` or a `DecidingPolicy`."""
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lbopt.exceptions import InputError
+from lbopt.kinds import typed
 from lbopt.policies import compiled_rules
 from lbopt.policies.bf_io import BfIo
 from lbopt.policies.br_h import BrH
@@ -220,6 +221,7 @@ def look_ahead(horizon: int | None, predictor: str | None) -> dict[str, Any]:
     return {name: value for name, value in (("horizon", horizon), ("predictor", predictor)) if value is not None}
 
 
+@typed
 def make_policy(spec: str, given: Mapping[str, Any] | None = None) -> Policy:
     """Build the policy that `spec` names.
 

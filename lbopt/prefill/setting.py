@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.prefill.codes import BACK_TO_BACK, WORK_CONSERVING
+from lbopt.kinds import refuse_kinds
 from lbopt.prefill.allocations import Allocation, make_allocation
 from lbopt.prefill.policies import DispatchPolicy, make_prefill_policy
 from lbopt.spec import unknown
@@ -181,6 +182,7 @@ class PrefillSetting:
     topology: tuple[tuple[float, int], ...] = ()
 
     def __post_init__(self) -> None:
+        refuse_kinds(self)
         if isinstance(self.policy, str):
             object.__setattr__(self, "policy", make_prefill_policy(self.policy))
         if self.num_instances < 1:
@@ -193,7 +195,6 @@ class PrefillSetting:
                 f"allocation '{self.rule.name}' holds requests back, but policy '{self.dispatch.name}' binds them on "
                 "arrival; expected pooled or staggered"
             )
-        refuse_others(engine=(self.engine, ENGINES))
         self._check_phases()
         self._check_topology()
 

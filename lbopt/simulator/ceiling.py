@@ -64,6 +64,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import BarrierForm
+from lbopt.kinds import whole
 from lbopt.model import Trace
 from lbopt.simulator.setting import SimulationSetting, TraceTimes
 
@@ -215,29 +216,28 @@ def ceilings(trace: Trace, setting: SimulationSetting, groups: int = 1) -> Ceili
     InputError
         If requests draft tokens, so that the number of steps that they take is a matter of chance, or for no group.
     """
-    if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
-        raise InputError(f"groups is {groups!r}; expected a whole number of 1 or more")
+    whole("groups", groups, 1)
     detail = setting.detail
     if detail is not None and detail.draft:
         raise InputError(f"detail: draft is {detail.draft}; a ceiling needs requests of known steps; leave draft out")
     fleet = _Fleet.of(trace, setting, groups)
     prompt, output = (np.array(lengths, dtype=object) for lengths in (trace.prompt, trace.output))  # sums beyond int64
     works = prompt * output + output * (output - 1) // 2
-    whole = _Part(int(output.sum()), int(works.sum()), int(output.max()))
-    steps = fleet.least_steps(whole)
+    total = _Part(int(output.sum()), int(works.sum()), int(output.max()))
+    steps = fleet.least_steps(total)
     if groups == 1:
         steps = max(steps, in_a_row(output, fleet.slots, fleet.in_a_row))
     unit = math.lcm(fleet.of_step.denominator, fleet.of_token.denominator)
     scaled = output * int(fleet.of_step * unit) + works * int(fleet.of_token * unit)
     on_a_slot = Fraction(in_a_row(scaled, fleet.slots * groups, fleet.in_a_row), unit)
-    least = max(fleet.shared_seconds(whole, steps), on_a_slot)
+    least = max(fleet.shared_seconds(total, steps), on_a_slot)
     elapsed = least
     if isinstance(setting.arrivals, TraceTimes):
         times = arrival_times(trace, setting, setting.arrivals.load)
         elapsed = max(least, _least_elapsed(times, output, works, scaled, unit, fleet))
     return Ceilings(
-        tokens=whole.tokens,
-        token_steps=whole.work,
+        tokens=total.tokens,
+        token_steps=total.work,
         steps=steps,
         seconds=rounded_down(least),
         elapsed_seconds=rounded_down(elapsed),

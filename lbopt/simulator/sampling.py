@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.kinds import whole
 from lbopt.model import StepProblem, Trace
 from lbopt.model.integers import integer_array
 from lbopt.policies import ActiveRequests, Observation, Policy, foresight_of
@@ -256,9 +257,7 @@ class SampledState:
         if not isinstance(data, dict):
             raise InputError(f"{source} is not a JSON object with a step problem")
         problem = StepProblem.from_dict(data.get("problem", data), source=source)
-        step = data.get("step", 0)
-        if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step < 2**62:
-            raise InputError(f"{source}: step is {step!r}; expected a whole number of zero or more")
+        step = whole(f"{source}: step", data.get("step", 0), 0, 2**62 - 1)
         running = integer_array(f"{source}: running", data.get("running", [0] * problem.num_workers), ndim=(1,))
         waited = integer_array(f"{source}: waited", data.get("waited", [0] * problem.num_requests), ndim=(1,))
         if running.size != problem.num_workers or waited.size != problem.num_requests:

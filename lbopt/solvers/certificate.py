@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from lbopt.exceptions import CertificateError
+from lbopt.kinds import typed
+from lbopt.model import StepProblem
 from lbopt.solvers import recount
 from lbopt.solvers.certificates import TooLongError, proved_bounds, refuted
-
-if TYPE_CHECKING:
-    from lbopt.model import StepProblem
-    from lbopt.solvers.result import Result
+from lbopt.solvers.result import Result
 
 #: Placements that the verifier's own exhaustive search may try: about a second.
 EXHAUST_LIMIT = 200_000
@@ -66,6 +64,7 @@ class VerificationReport:
         return "\n".join(lines + [f"cannot be verified: {fact}" for fact in self.unchecked])
 
 
+@typed
 def verify(problem: StepProblem, result: Result, *, exhaust_limit: int = EXHAUST_LIMIT) -> VerificationReport:
     """Check every claim of `result` against `problem`.
 

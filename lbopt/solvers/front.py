@@ -14,9 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Unpack
 
-import numpy as np
-
 from lbopt.exceptions import InfeasibleDecisionError, InputError
+from lbopt.kinds import fits, typed
 from lbopt.model import StepProblem, check_assignment
 from lbopt.solvers.budget import Budget, Stops
 from lbopt.solvers.checked import checked
@@ -34,6 +33,7 @@ MOST_LOADS = 1 << 24
 _FURTHER_SECONDS = 10.0
 
 
+@typed
 def solve(
     problem: StepProblem,
     solver: str = "exact",
@@ -174,18 +174,18 @@ def _whose(known: Known) -> str:
 TIE_ORDERS = ("oldest", "newest", "random")
 
 
-def checked_question(problem: Any, solver: Any, *, time_limit: Any, seed: Any, hint: Any, tie: Any) -> Question:
+def checked_question(
+    problem: StepProblem, solver: str, *, time_limit: float | None, seed: int, hint: Any, tie: str
+) -> Question:
     """Return what is asked, or raise if an argument of `solve` cannot be used; arguments are those of `solve`.
 
     Parameters
     ----------
     problem, solver, time_limit, seed, hint, tie
-        As in `solve`, and of any type.
+        As in `solve`.
     """
-    if not isinstance(problem, StepProblem):
-        raise InputError(f"problem is a {type(problem).__name__}; expected a StepProblem")
     check_solver(solver, time_limit)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+    if seed < 0:
         raise InputError(f"seed is {seed!r}; expected a whole number of zero or more")
     if tie not in TIES:
         raise InputError(f"tie is {tie!r}; expected {' or '.join(TIES)}")
@@ -195,14 +195,13 @@ def checked_question(problem: Any, solver: Any, *, time_limit: Any, seed: Any, h
     return Question(problem=problem, hint=given, tie=tie)
 
 
-def check_solver(solver: Any, time_limit: Any) -> None:
+@typed
+def check_solver(solver: str, time_limit: float | None) -> None:
     """Raise if `solver` is unknown or its package is absent, or if `time_limit` is not a positive number."""
     if solver not in OWN:
         require(solver)
-    if time_limit is not None:
-        number = isinstance(time_limit, int | float | np.integer | np.floating) and not isinstance(time_limit, bool)
-        if not number or not time_limit > 0:  # NaN is not above 0 either
-            raise InputError(f"time_limit is {time_limit!r}; expected seconds above 0, or None for no limit")
+    if time_limit is not None and not time_limit > 0:  # NaN is not
+        raise InputError(f"time_limit is {time_limit}; expected seconds above 0, or None for no limit")
 
 
 def check_stops(solver: str, **stops: Any) -> None:
@@ -223,8 +222,7 @@ def check_stops(solver: str, **stops: Any) -> None:
         )
     for name, least in (("effort", 1), ("target", 0), ("gap", 0)):
         value = given[name]
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if value is not None and not (whole and value >= least):
+        if value is not None and not (fits(value, int) and value >= least):
             raise InputError(f"{name} is {value!r}; expected a whole number of {least} or more, or None")
     cancel, callback = given["cancel"], given["callback"]
     if cancel is not None and not callable(getattr(cancel, "is_set", None)):

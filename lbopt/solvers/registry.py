@@ -183,9 +183,9 @@ def is_available(name: str) -> bool:
 
 def capabilities(name: str, *others: str) -> Capabilities:
     """Return what is known of backend `name`; `others` are names that the caller takes besides."""
-    if not isinstance(name, str) or name not in BACKENDS:
+    if name not in BACKENDS:
         names = [*OWN, *BACKENDS, *others]
-        near = difflib.get_close_matches(str(name), names, n=2, cutoff=0.5)
+        near = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
         meant = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
         raise InputError(f"solver is {name!r}{meant}; expected one of {', '.join(names)}")
     return BACKENDS[name]

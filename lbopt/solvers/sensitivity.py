@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.kinds import typed
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.certificates.choice import TooLongError, rough
@@ -57,6 +58,7 @@ class Sensitivity:
     exact: IntArray | None
 
 
+@typed
 def sensitivity(
     problem: StepProblem, result: Result, *, tokens: int = 1, again: bool = False, time_limit: float = 10.0
 ) -> tuple[Sensitivity, ...]:

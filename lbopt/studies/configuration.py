@@ -16,12 +16,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
-from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
+from lbopt.kinds import plain, refuse_kinds
 from lbopt.spec import unknown
 
 Config = TypeVar("Config")
@@ -146,15 +145,19 @@ class Configuration:
     what: ClassVar[str] = "a study"
 
     def __post_init__(self) -> None:
+        refuse_kinds(self, {f.name: option.key for f, _, option, _ in fields_of(type(self)) if option and option.key})
         for field, _, option, _ in fields_of(type(self)):
             if option is None:
                 continue
-            value = getattr(self, field.name)
-            if isinstance(value, list | tuple):
-                value = option.ordered(tuple(value))
-                object.__setattr__(self, field.name, value)
+            value = plain(getattr(self, field.name))
+            if isinstance(value, tuple):
+                value = option.ordered(value)
+            object.__setattr__(self, field.name, value)
             option.refuse(field.name, value)
         self.check()
+        for field, _, option, _ in fields_of(type(self)):  # each may know better why a number cannot be
+            if option is not None:
+                _refuse_beyond(option.key or field.name, getattr(self, field.name))
 
     def check(self) -> None:
         """Refuse what no single field shows, and complete what depends on others."""
@@ -227,7 +230,9 @@ def from_plain(
             raise KeyError(min(missing))
         for name, build in (parts or {}).items():
             given[name] = build(given[name])
-        require_kinds(kind, given)
+        for name, value in given.items():
+            if isinstance(value, tuple) and len(value) > _LONGEST_LIST:
+                raise TypeError(f"{name} has {len(value):,} entries; expected at most {_LONGEST_LIST:,}")
         return kind(**given)
     except InputError as error:
         raise InputError(f"{source} cannot be used: {error}") from None
@@ -235,76 +240,13 @@ def from_plain(
         raise InputError(f"{source} is not a configuration of {what} of this version: {error}") from None
 
 
-def require_kinds(kind: type[Any], given: Mapping[str, Any]) -> None:
-    """Raise TypeError where a value is not of the type that its field is declared with.
-
-    Parameters
-    ----------
-    given
-        Values by the names of its fields; other names are left to its constructor.
-    """
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{shown(given)} stands in place of an object")
-    hints = get_type_hints(kind)
-    for name, value in given.items():
-        if isinstance(value, tuple) and len(value) > _LONGEST_LIST:
-            raise TypeError(f"{name} has {len(value):,} entries; expected at most {_LONGEST_LIST:,}")
-        if name in hints and not _fits(value, hints[name]):
-            raise TypeError(f"{name} is {shown(value)}; expected {_called(hints[name])}")
-
-
-def refuse_other_kinds(config: Configuration) -> None:
-    """Refuse what Python lets through: texts and truth values for numbers, a number for yes or no."""
-    named = {field.name: getattr(config, field.name) for field in fields(config)}  # type: ignore[arg-type]
-    given = {name: tuple(value) if isinstance(value, list) else value for name, value in named.items()}
-    try:
-        require_kinds(type(config), given)
-    except TypeError as error:
-        raise InputError(str(error)) from None
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    origin, inside = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        return _fits(value, inside[0])
-    if origin in (Union, UnionType):
-        return any(_fits(value, one) for one in inside)
-    if origin is Literal:
-        return any(value == one and type(value) is type(one) for one in inside)
-    if origin is tuple and inside[1:] == (...,):
-        return isinstance(value, tuple) and all(_fits(one, inside[0]) for one in value)
-    if origin is tuple:
-        return (
-            isinstance(value, tuple | list)
-            and len(value) == len(inside)
-            and all(_fits(one, part) for one, part in zip(value, inside, strict=True))
-        )
-    if hint in (int, float):
-        if type(value) is int:
-            return -(2**63) <= value < 2**63
-        return hint is float and isinstance(value, float)
-    if hint is Path:
-        return isinstance(value, str | Path)
-    return not isinstance(origin or hint, type) or isinstance(value, origin or hint)
-
-
-def _called(hint: Any) -> str:
-    """Return what a message calls a type."""
-    origin, inside = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        return " or ".join(_called(one) for one in inside)
-    if origin is Literal:
-        return " or ".join(map(repr, inside))
-    if origin is tuple:
-        return "a list"
-    names = {
-        int: "a whole number of 64 bits",
-        float: "a number",
-        str: "a text",
-        bool: "true or false",
-        NoneType: "null",
-    }
-    return names.get(hint, getattr(hint, "__name__", str(hint)))
+def _refuse_beyond(name: str, value: Any) -> None:
+    """Refuse numbers that no study can store."""
+    for one in value if isinstance(value, tuple) else (value,):
+        if (isinstance(one, int) and not -(2**63) <= one < 2**63) or (
+            isinstance(one, float) and not math.isfinite(one)
+        ):
+            raise InputError(f"{name} is {shown(one)}; expected a finite number, whole ones of 64 bits")
 
 
 def from_words(kind: type[Config], given: Mapping[str, Any], **parts: Any) -> Config:
@@ -322,7 +264,7 @@ def from_words(kind: type[Config], given: Mapping[str, Any], **parts: Any) -> Co
     InputError
         Where a number is infinite, or a whole one beyond 64 bits; and what the configuration refuses.
     """
-    return _made(kind, _values(kind, given) | parts)
+    return kind(**(_values(kind, given) | parts))
 
 
 def refuse_unknown_words(given: Mapping[str, Any], *kinds: type[Any]) -> None:
@@ -365,23 +307,13 @@ def is_annotated(annotation: Any) -> bool:
     return get_origin(annotation) is Annotated
 
 
-def _made(kind: type[Config], values: Mapping[str, Any]) -> Config:
-    """Return the configuration; it may know of a number why it cannot be, and of those beyond all kinds it need not."""
-    made = kind(**values)
-    for name, value in values.items():
-        for one in value if isinstance(value, tuple) else (value,):
-            if (isinstance(one, int) and not -(2**63) <= one < 2**63) or (isinstance(one, float) and math.isinf(one)):
-                raise InputError(f"{name} is {shown(one)}; expected a finite number, whole ones of 64 bits")
-    return made
-
-
 def _values(kind: type[Any], given: Mapping[str, Any], leave_out: frozenset[str] = frozenset()) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for field, annotation, option, without in fields_of(kind):
         if field.name in leave_out:
             continue
         if option is None and is_configuration(annotation):
-            values[field.name] = _made(annotation, _values(annotation, given, without))
+            values[field.name] = annotation(**_values(annotation, given, without))
             continue
         key = field.name if option is None or option.key is None else option.key
         value = given.get(key, given.get(field.name))

@@ -12,7 +12,7 @@ from lbopt.exceptions import InputError
 from lbopt.instances import families, open_trace
 from lbopt.model import Trace
 from lbopt.predictors.rules import LEAST_TRAINING
-from lbopt.studies.configuration import Configuration, Option, require_kinds
+from lbopt.studies.configuration import Configuration, Option
 
 DRAWS = ("auto", "order", "resample")
 DEFAULT_COUNT = 10_000
@@ -204,8 +204,7 @@ class RequestSource(Configuration):
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> RequestSource:
-        """Rebuild a source from plain data; wrong names and values of another type raise TypeError."""
-        require_kinds(cls, data)
+        """Rebuild a source from plain data; wrong names raise TypeError."""
         return cls(**data)
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.step_time import StepTimeByUse
+from lbopt.kinds import refuse_kinds
 from lbopt.policies import LookingAhead, Policy, foresight_of, look_ahead, make_policy
 from lbopt.simulator import Metrics, Run, ceilings, simulate
 from lbopt.simulator.metrics import Window
@@ -81,6 +82,7 @@ class SimulationConfig:
     window: Annotated[str | None, Option("Steps to average over, FIRST:LAST.", shown="up to the last admission")] = None
 
     def __post_init__(self) -> None:
+        refuse_kinds(self)
         chosen = self.build()
         refuse_logs_of_other_requests(self.scenario.requests, [chosen])
         object.__setattr__(self, "scenario", with_training(self.scenario, [chosen]))

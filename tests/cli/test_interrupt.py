@@ -13,6 +13,8 @@ import time
 import pytest
 from cli.terminal import environment
 
+pytestmark = pytest.mark.alone
+
 # A router of a user that leaves a file at its fifth decision.
 SLOW = """
 import time

@@ -76,7 +76,7 @@ FIT = ("fit", "capture.npz", "-G", 4)
         (("export", "task", "-o", "x.npz", "--layers", 0), "num_layers is 0"),
         (("export", "task", "-o", "x.npz", *SMALL, "--seed", -1), "seed is -1; expected a whole number"),
         (("export", "task", "-o", 300 * "x", *SMALL), "cannot be written: File name too long"),
-        ((*FIT, "-o", "x.npz", "--seed", -1), "seed is -1; expected a whole number, 0 or more"),
+        ((*FIT, "-o", "x.npz", "--seed", -1), "seed is -1; expected a whole number of 0 or more"),
         (("fit", "nowhere.npz", "-G", 4, "-o", "x.npz"), "'nowhere.npz': No such file or directory"),
         (("fit", "notes.txt", "-G", 4, "-o", "x.npz"), "'notes.txt' is no capture of calibration requests"),
         ((*FIT, "-o", "capture.npz"), "'capture.npz' exists and is no routing table of lbopt; give another name"),

@@ -103,7 +103,7 @@ def test_errors(activity):
     without = capture_of(activity, 3)
     for act, words in (
         (lambda: fit_routing(activity, 4, transform="idf"), "unknown transform 'idf'"),
-        (lambda: fit_routing(activity, 0), "number of workers is 0; expected a whole number, 1 or more"),
+        (lambda: fit_routing(activity, 0), "number of workers is 0; expected a whole number of 1 or more"),
         (lambda: fit_routing(activity, 91), "90 calibration requests for 91 workers"),
         (lambda: fit_routing(activity, 4).for_workers(91), "90 calibration requests for 91 workers"),
         (lambda: fit_routing(few, 1), "there are 2 calibration requests; expected 3 or more"),

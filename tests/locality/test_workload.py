@@ -219,7 +219,7 @@ def test_unions_of_all_layers(config, least, most):
         (lambda: draw_world(MoEShape(1, 3, 1), GateLaw(), 1, np.random.default_rng(0)), "a layer has 3 experts"),
         (lambda: replace(SMALL, requests=0), "requests is 0"),
         (lambda: draw_workload(replace(SMALL, shares=(0.5, 0.4)), 0), "sum to 1"),
-        (lambda: language_shares(4), "expected a whole number, 5 or more"),
+        (lambda: language_shares(4), "expected a whole number of 5 or more"),
         (lambda: zipf_shares(3, math.inf), "inf"),
         (lambda: picks(np.zeros((1, 3)), 1, 4, np.random.default_rng(0)), "choose 4 of 3"),
         (

@@ -77,7 +77,7 @@ def test_defaults_are_filled_in():
         ({"allowed": [True] * 3}, r"allowed must be 2-D; it has shape \(3,\)"),
         ({"allowed": [[1, 2, 0]] * 5}, r"allowed\[0, 1\] is 2; expected true, false, 0 or 1"),
         ({"allowed": [["a"] * 3] * 5}, "allowed must hold truth values"),
-        ({"allowed": [[1, 1], [1]]}, "allowed is not a rectangular array of truth values"),
+        ({"allowed": [[1, 1], [1]]}, "allowed is not a rectangular array"),
         ({"allowed": [[True] * 3] * 4}, r"allowed has shape \(4, 3\); expected a row for each of 5 requests"),
         ({"credit": [1, 1, 1]}, r"credit must be 2-D; it has shape \(3,\)"),
         ({"credit": [[1] * 3] * 4}, r"credit has shape \(4, 3\)"),

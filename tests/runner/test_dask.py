@@ -80,6 +80,7 @@ def answers(store):
     return [(row.task.text, row.status, row.answer, row.attempts) for row in store.rows()]
 
 
+@pytest.mark.alone
 @pytest.mark.more
 def test_a_worker_is_killed_half_way(tmp_path, cluster, store):
     """Its tasks are run by the other one, and the store holds what an undisturbed run stores."""
@@ -100,6 +101,7 @@ def test_a_worker_is_killed_half_way(tmp_path, cluster, store):
 
 
 @pytest.mark.more
+@pytest.mark.alone
 def test_workers_are_killed_all_the_time(store):
     """Whatever they had, also outcomes that were not yet fetched, is computed again; every task has its answer."""
     killed = []
@@ -141,6 +143,7 @@ def test_a_cluster_that_stays_empty(store, cluster, monkeypatch):
         run_tasks([Task("runner.jobs:double", {"x": 1}, None)], store, engine=cluster.spec)
 
 
+@pytest.mark.alone
 def test_a_scheduler_that_dies(tmp_path, store, cluster):
     """One sentence; what had ended is stored, and the run goes on elsewhere."""
     cluster.add()
@@ -178,6 +181,7 @@ def test_a_scheduler_of_another_dask(store, cluster, monkeypatch):
         run_tasks([Task("runner.jobs:double", {"x": 1}, None)], store, engine=cluster.spec)
 
 
+@pytest.mark.alone
 def test_closed_early(tmp_path, cluster):
     """What waits is cancelled; what runs is killed with everything that it started, and the worker stays."""
     worker = cluster.add()

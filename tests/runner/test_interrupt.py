@@ -10,6 +10,8 @@ from runner.processes import RUN, alive, wait_for_rows, wait_until
 
 from lbopt.runner import Store, Summary, Task, run_tasks
 
+pytestmark = pytest.mark.alone
+
 ENGINES = ["Serial()", "Joblib(jobs=2)", "Isolated(jobs=2, reuse=True)", "Dask(jobs=2)"]
 
 #: Commits large rows as fast as it can.

@@ -1,7 +1,5 @@
 """A child for each task: it may crash, hang, print and leave children behind, and harms nobody."""
 
-import time
-
 import pytest
 from runner.processes import alive, wait_until
 
@@ -31,17 +29,16 @@ def test_a_crash_is_the_failure_of_its_task(store, how, said, reuse):
     assert [store.answer(task)["twice"] for task in FINE] == [0, 2]
 
 
+@pytest.mark.alone
 def test_a_deaf_task_is_killed_with_its_children(store, tmp_path):
     """Neither SIGTERM nor SIGINT would stop it, and its child would outlive it."""
     deaf = Task("runner.jobs:deaf", {"pid_file": str(tmp_path / "ids")}, None)
-    begin = time.monotonic()
     assert run_tasks([deaf, *FINE], store, engine=Isolated(jobs=2, kill_after=3)) == Summary(computed=2, failed=1)
-    assert time.monotonic() - begin < 30
     row = store.get(deaf)
     assert (row.failure.kind, row.failure.exception) == ("killed", "")
     assert row.failure.message == "the task was killed because it had not ended after 3 s"
     assert row.seconds >= 3
-    wait_until(lambda: not any(map(alive, (tmp_path / "ids").read_text().split())), within=5)
+    wait_until(lambda: not any(map(alive, (tmp_path / "ids").read_text().split())), within=60)
 
 
 @pytest.mark.parametrize("reuse", [False, True])
@@ -69,6 +66,7 @@ def test_a_task_longer_than_a_pipe_goes_through(store):
     assert store.answer(task) == task.parameters
 
 
+@pytest.mark.alone
 def test_no_child_is_left_when_whoever_listens_stops(store, tmp_path):
     """A run that ends in the middle takes its children along."""
     deaf = Task("runner.jobs:deaf", {"pid_file": str(tmp_path / "ids")}, None)

@@ -106,11 +106,13 @@ def survives(folder, monkeypatch, *, kills, count, engines, seed):
     return len(before)
 
 
+@pytest.mark.alone
 @pytest.mark.more
 def test_ten_kills(tmp_path, monkeypatch):
     assert survives(tmp_path, monkeypatch, kills=10, count=1_000, engines=["serial"], seed=1) > 10
 
 
+@pytest.mark.alone
 @pytest.mark.more
 def test_kills_with_a_pool(tmp_path, monkeypatch):
     pytest.importorskip("joblib")

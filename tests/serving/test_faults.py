@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import random
-import time
 
 import aiohttp
 import pytest
@@ -225,18 +224,14 @@ def test_a_drain_does_not_wait_for_what_a_gateway_forwards():
                 assert answer.status == 200
             waiting = asyncio.create_task(client.post(base + "/route", json=ask))
             await becomes(lambda: len(router.unanswered) == 1)
-            begun = time.monotonic()
             await router.drain(0.2)
-            assert time.monotonic() - begun < 2
             told = await waiting
             assert told.status == 503
             assert "the router ends" in (await told.json())["error"]["message"]
         async with fleet([Engine()], slots=1, advised=True) as (router, client, base):
             async with client.post(base + "/route", json=ask) as answer:
                 assert answer.status == 200
-            begun = time.monotonic()
-            await router.drain(30.0)
-            assert time.monotonic() - begun < 1, "nobody waits for an answer"
+            await router.drain(86_400.0)  # nobody waits for an answer: a day would not end
 
     run(check())
 

@@ -11,7 +11,9 @@ from lbopt.serving.process import ENGINE_ORDER, ROUTER_ORDER, quiet
 from tools.virtual_clock import StandstillError, run_virtual
 
 
-def test_a_day_takes_no_time():
+def test_a_day_is_not_waited_for():
+    """A clock that waited would never be done."""
+
     async def main():
         loop = asyncio.get_running_loop()
         seen = []
@@ -20,9 +22,7 @@ def test_a_day_takes_no_time():
             seen.append(loop.time())
         return seen
 
-    begin = time.perf_counter()
     assert run_virtual(main()) == [3600.0 * hour for hour in range(1, 25)]
-    assert time.perf_counter() - begin < 2
 
 
 def test_time_is_that_of_the_timer_exactly():

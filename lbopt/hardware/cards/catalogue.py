@@ -31,6 +31,7 @@ from lbopt.exceptions import InputError
 from lbopt.files import called, parse_toml, read_toml
 from lbopt.hardware.cards.model import ModelCard
 from lbopt.hardware.quantity import Quantity, check_entries, check_known, read_quantities
+from lbopt.kinds import whole
 from lbopt.spec import unknown
 
 #: The constants that a card may hold: unit and meaning.
@@ -191,9 +192,7 @@ class Calibration:
         what, texts = f"calibration '{source}'", ("name", "device", "model", "note")
         wanted = dict.fromkeys(texts, str) | dict.fromkeys(("range", *QUANTITIES), dict)
         check_entries(what, data, wanted, ("devices_per_worker",))
-        count = data.get("devices_per_worker")
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise InputError(f"{what} has devices_per_worker {count!r}; expected a whole number from 1")
+        count = whole(f"devices_per_worker of {what}", data.get("devices_per_worker"), 1)
         ends = data["range"]
         if set(ends) != {"running", "workers", "source"}:
             raise InputError(f"{what} has no range; expected a table of running, workers and source")

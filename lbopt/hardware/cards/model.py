@@ -12,6 +12,7 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.quantity import Quantity, check_entries, check_known, read_quantities
+from lbopt.kinds import whole
 
 #: The integers of an architecture; those that a card leaves out are 0.
 ARCHITECTURE: dict[str, str] = {
@@ -236,7 +237,4 @@ class ModelCard:
 def _integer(what: str, given: Any) -> tuple[int, str]:
     if not isinstance(given, dict) or set(given) != {"value", "source"} or not str(given["source"]).strip():
         raise InputError(f"{what} is {given!r}; expected a table of value and source")
-    value = given["value"]
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InputError(f"{what} is {value!r}; expected a whole number of zero or more")
-    return value, str(given["source"])
+    return whole(what, given["value"]), str(given["source"])

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.kinds import whole
 from lbopt.model.integers import IntArray
 from lbopt.model.trace import FloatArray, Trace
 from lbopt.spec import did_you_mean
@@ -118,8 +119,8 @@ def generate(family: str, count: int, seed: int, *, rate: float | None = None) -
         has no times) the trace has no arrival times.
     """
     table = family_table(family)
-    count = _whole("count", count, low=1, high=LARGEST_COUNT)
-    seed = _whole("seed", seed, low=0, high=2**63 - 1)
+    count = whole("count", count, 1, LARGEST_COUNT)
+    seed = whole("seed", seed, 0, 2**63 - 1)
     if rate is not None and not (math.isfinite(rate) and rate > 0):
         raise InputError(f"rate is {rate!r}; expected requests per second, above 0")
     rng = np.random.default_rng(seed)
@@ -150,9 +151,3 @@ def _within(bins: IntArray, uniform: FloatArray) -> FloatArray:
 
 def _lengths(quantiles: IntArray, ranks: FloatArray) -> IntArray:
     return np.floor(np.interp(ranks, LEVELS, quantiles) + 0.5).astype(np.int64)
-
-
-def _whole(name: str, value: object, *, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
-        raise InputError(f"{name} is {value!r}; expected a whole number from {low} to {high}")
-    return int(value)

@@ -22,7 +22,8 @@ from typing import Any
 from lbopt.exceptions import InputError
 from lbopt.files import parse_json, shown
 from lbopt.files.npz import ZipMembers
-from lbopt.instances.library.entry import Entry, plain_fields, strict_fields
+from lbopt.instances.library.entry import Entry, strict_fields
+from lbopt.kinds import kinds_of
 from lbopt.spec import did_you_mean
 
 #: The class of whole runs, beside those of `collection.KINDS`, which are of single steps.
@@ -101,10 +102,7 @@ class StoredRun:
     @classmethod
     def from_dict(cls, data: Any, *, source: str = "the run") -> StoredRun:
         """Rebuild a run written by `to_dict`."""
-        values = strict_fields(data, source, plain_fields(cls, prompt=(list,), output=(list,)))
-        for name in ("prompt", "output"):
-            if any(type(length) is not int for length in values[name]):
-                raise InputError(f"{source}: {name} is {values[name]!r}; expected whole numbers")
+        values = strict_fields(data, source, kinds_of(cls))
         return cls(**values | {"prompt": tuple(values["prompt"]), "output": tuple(values["output"])})
 
 

@@ -18,21 +18,21 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InfeasibleDecisionError, InputError
+from lbopt.kinds import kinds_of, refuse
 from lbopt.model import StepProblem, check_assignment, objective
 from lbopt.model.integers import IntArray, integer_array
 
 #: Types of the values that JSON holds, by their names in annotations.
-_PLAIN: dict[str, type | None] = {"int": int, "str": str, "float": float, "dict": dict, "list": list, "None": None}
 
-_FIELDS: dict[str, tuple[type | None, ...]] = {
-    "horizon": (int,),
-    "base": (list,),
-    "slots": (list,),
-    "sizes": (list, None),
-    "growth": (int, None),
-    "work": (list, None),
-    "must_admit": (list,),
-    "digest": (str,),
+_FIELDS: dict[str, Any] = {
+    "horizon": int,
+    "base": list[Any],
+    "slots": list[Any],
+    "sizes": list[Any] | None,
+    "growth": int | None,
+    "work": list[Any] | None,
+    "must_admit": list[Any],
+    "digest": str,
 }
 
 
@@ -95,24 +95,8 @@ def _flags(requests: list[Any], num_requests: int) -> Any:
     return flags
 
 
-def plain_fields(record: type, **others: tuple[type | None, ...]) -> dict[str, tuple[type | None, ...]]:
-    """Return the fields of a dataclass with the types of their JSON values, as `strict_fields` takes them.
-
-    Parameters
-    ----------
-    record
-        The dataclass; annotations are plain types, joined by "|".
-    others
-        Types of the fields whose annotations are other ones.
-    """
-    named = {one.name: str(one.type).split(" | ") for one in fields(record)}
-    return {
-        name: others[name] if name in others else tuple(_PLAIN[kind] for kind in kinds) for name, kinds in named.items()
-    }
-
-
-def strict_fields(data: Any, source: str, expected: dict[str, tuple[type | None, ...]]) -> dict[str, Any]:
-    """Return `data` if it has the expected fields and no others; None among the types stands for null.
+def strict_fields(data: Any, source: str, expected: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `data` if it has the expected fields and no others, each of its kind.
 
     Raises
     ------
@@ -127,11 +111,8 @@ def strict_fields(data: Any, source: str, expected: dict[str, tuple[type | None,
     unknown = [str(name) for name in data if name not in expected]
     if unknown:
         raise InputError(f"{source} has the unknown field {unknown[0]!r}; expected {', '.join(expected)}")
-    for name, types in expected.items():
-        value = data[name]
-        if type(value) not in types and not (value is None and None in types):  # a truth value is no whole number
-            wanted = " or ".join("null" if one is None else one.__name__ for one in types)
-            raise InputError(f"{source}: {name} is of type {type(value).__name__}; expected {wanted}")
+    for name, kind in expected.items():
+        refuse(f"{source}: {name}", data[name], kind)
     return dict(data)
 
 
@@ -255,7 +236,7 @@ class Record:
     @classmethod
     def from_dict(cls, data: Any, *, source: str) -> Record:
         """Rebuild a record written by `to_dict`; whether it fits its problem is for `Entry` to say."""
-        values = strict_fields(data, f"{source}: known", plain_fields(cls, assignment=(list, None)))
+        values = strict_fields(data, f"{source}: known", kinds_of(cls) | {"assignment": list[Any] | None})
         if values["assignment"] is not None:
             shifted = [worker + 1 if type(worker) is int else worker for worker in values["assignment"]]
             values["assignment"] = integer_array(f"{source}: assignment + 1", shifted, ndim=(1,)) - 1
@@ -342,10 +323,9 @@ class Entry:
             raise InputError(
                 f"{source} has format version {data.get('version')!r}; this lbopt reads version {FORMAT_VERSION}"
             )
-        parts: dict[str, tuple[type | None, ...]] = dict.fromkeys(("origin", "known", "problem"), (dict,))
-        texts = dict.fromkeys(("name", "kind", "explanation"), (str,))
-        values = strict_fields(data, source, {"format": (str,), "version": (int,), **texts, **parts})
-        origin = strict_fields(values["origin"], f"{source}: origin", plain_fields(Origin, parameters=(dict,)))
+        kinds = {"format": str, "version": int, **dict.fromkeys(("name", "kind", "explanation"), str)}
+        values = strict_fields(data, source, kinds | dict.fromkeys(("origin", "known", "problem"), dict))
+        origin = strict_fields(values["origin"], f"{source}: origin", kinds_of(Origin))
         return cls(
             name=values["name"],
             kind=values["kind"],

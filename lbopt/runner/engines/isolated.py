@@ -32,6 +32,7 @@ from multiprocessing.connection import wait
 from typing import IO, ClassVar, Protocol
 
 from lbopt.exceptions import InputError
+from lbopt.kinds import whole
 from lbopt.runner.engines import child
 from lbopt.runner.execute import execute
 from lbopt.runner.row import Failure, Outcome
@@ -57,8 +58,7 @@ class Engine(Protocol):
 
 def checked_jobs(jobs: object) -> int:
     """Return a number of processes that can be had."""
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        raise InputError(f"jobs is {jobs!r}; expected an int of at least 1")
+    jobs = whole("jobs", jobs, 1)
     most = max(_MOST_JOBS, 4 * (os.cpu_count() or 1))
     if jobs > most:
         raise InputError(

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from lbopt.exceptions import InputError
 from lbopt.files import called, listed, read_toml, repeated, shown
+from lbopt.kinds import whole
 from lbopt.serving.http_client import checked_url
 
 #: Where workers may be that are added while the router runs, unless the fleet file says otherwise.
@@ -198,7 +199,7 @@ def worker_of(table: Any, index: int, what: str, *, is_advised: bool = False) ->
     url = checked_url(table.get("url"), f"{what}: worker {index}")
     rank = table.get("rank")
     if rank is not None:
-        rank = whole(rank, 0, _MOST_RANKS, f"{what}: rank of worker {index}")
+        rank = whole(f"{what}: rank of worker {index}", rank, 0, _MOST_RANKS)
     default = urlsplit(url).netloc.replace("[", "ip6-").replace("]", "") + ("" if rank is None else f"/{rank}")
     return WorkerAddress(_named(table.get("name", default), f"{what}: name of worker {index}"), url, rank)
 
@@ -217,7 +218,7 @@ def _group(table: dict[str, Any], index: int, source: str) -> GroupPlan:
         raise InputError(f"{what}: advised is {shown(advised)}; expected true or false")
     given = [*_list(table, "worker", what), *_list(table, "workers", what)]
     if "endpoint" in table:
-        ranks = whole(table.get("ranks"), 1, _MOST_RANKS, f"{what}: ranks")
+        ranks = whole(f"{what}: ranks", table.get("ranks"), 1, _MOST_RANKS)
         given += [{"url": table["endpoint"], "rank": rank} for rank in range(ranks)]
     elif "ranks" in table:
         raise InputError(f"{what} has ranks and no endpoint; expected the address that the ranks share")
@@ -229,10 +230,10 @@ def _group(table: dict[str, Any], index: int, source: str) -> GroupPlan:
     return GroupPlan(
         name=name,
         model=model,
-        slots=whole(table.get("slots"), 1, _MOST_SLOTS, f"{what}: slots"),
+        slots=whole(f"{what}: slots", table.get("slots"), 1, _MOST_SLOTS),
         workers=workers,
         aliases=_texts(table.get("aliases", []), "aliases", what),
-        kv_capacity=None if capacity is None else whole(capacity, 1, 2**62, f"{what}: kv_capacity"),
+        kv_capacity=None if capacity is None else whole(f"{what}: kv_capacity", capacity, 1, 2**62),
         advised=advised,
     )
 
@@ -251,7 +252,7 @@ def _prefiller(table: dict[str, Any], index: int, source: str) -> PrefillerPlan:
         url=url,
         connector=_named(table.get("connector", "mooncake"), f"{what}: connector"),
         threshold=float(threshold),
-        most=None if most is None else whole(most, 1, _MOST_SLOTS, f"{what}: most"),
+        most=None if most is None else whole(f"{what}: most", most, 1, _MOST_SLOTS),
     )
 
 
@@ -278,13 +279,6 @@ def _texts(value: Any, key: str, what: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise InputError(f"{what}: {key} is {shown(value)}; expected a list of texts")
     return tuple(value)
-
-
-def whole(value: Any, least: int, most: int, what: str) -> int:
-    """Return a whole number between two ends."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InputError(f"{what} is {shown(value)}; expected a whole number, {least} to {most}")
-    return value
 
 
 def _named(value: Any, what: str) -> str:

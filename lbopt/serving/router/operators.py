@@ -34,11 +34,12 @@ from aiohttp import web
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
+from lbopt.kinds import whole
 from lbopt.serving.router.ask import Ask, Refusal, as_json, over_budget, read_ask, refuse, slow_body
 from lbopt.serving.router.carry import carry, pass_on
 from lbopt.serving.router.clients import ClientConnection, OverBudgetError, Share
 from lbopt.serving.router.endpoint import Endpoint
-from lbopt.serving.router.fleet_file import WorkerAddress, refuse_outside, refuse_same, whole, worker_of
+from lbopt.serving.router.fleet_file import WorkerAddress, refuse_outside, refuse_same, worker_of
 from lbopt.serving.router.forward import headers_for_engine
 from lbopt.serving.router.job import ADVICE, RETRY_AFTER, SAID, Stop
 from lbopt.serving.router.service import Router
@@ -414,7 +415,7 @@ _MOST_BYTES = 4 * MOST_TOKENS
 def _asked(data: dict[str, Any]) -> Ask:
     """Return the request that a gateway describes: its model and the length of its prompt, in tokens or in bytes."""
     model, tokens, size = data.get("model"), data.get("prompt_tokens"), data.get("prompt_bytes")
-    choices, prompts = (whole(data.get(name, 1), 1, MOST_SEQUENCES, name) for name in ("n", "prompts"))
+    choices, prompts = (whole(name, data.get(name, 1), 1, MOST_SEQUENCES) for name in ("n", "prompts"))
     if model is not None and not isinstance(model, str):
         raise InputError(f"model is {shown(model)}; expected a text")
     if tokens is not None or size is None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
+from lbopt.kinds import kinds_of, refuse
 from lbopt.spec import unknown
-from lbopt.studies.configuration import Configuration, Option, require_kinds
+from lbopt.studies.configuration import Configuration, Option
 
 #: Options that come from the environment alone, and that nothing shows.
 KEYS = ("api_key", "admin_token", "route_token")
@@ -170,8 +171,5 @@ def options_from(table: Mapping[str, Any], given: Mapping[str, Any]) -> RouterOp
             raise InputError(f"[router] of the fleet file sets {name}; keys come from the environment alone")
         if name not in known:
             raise unknown("option of [router]", name, known)
-    try:
-        require_kinds(RouterOptions, table)
-    except TypeError as error:
-        raise InputError(f"[router] {error}") from None
+        refuse(f"[router] {name}", table[name], kinds_of(RouterOptions)[name])
     return RouterOptions(**dict(table) | {name: value for name, value in given.items() if value is not None})

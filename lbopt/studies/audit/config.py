@@ -10,7 +10,7 @@ from typing import Annotated
 from lbopt.exceptions import InputError
 from lbopt.instances.router_log.guess import LABELS
 from lbopt.policies import foresight_of, make_policy
-from lbopt.studies.configuration import Configuration, Option, refuse_other_kinds
+from lbopt.studies.configuration import Configuration, Option
 from lbopt.studies.requests import by_quantity, understood_column
 
 #: Rules that a router can use on arrival, and rules that need a queue of waiting requests.
@@ -122,11 +122,10 @@ class AuditConfig(Configuration):
     ] = 1.0
     seed: Annotated[int, Option("First seed.", low=0)] = 0
 
-    def __post_init__(self) -> None:
-        refuse_other_kinds(self)
+    def check(self) -> None:
+        """Refuse a rule of the log that cannot be replayed."""
         if self.logged is not None:
             _needs_no_forecast(self.logged)
-        Configuration.__post_init__(self)
 
     @property
     def named_columns(self) -> dict[str, str]:

@@ -32,7 +32,7 @@ from lbopt.studies.audit.rank_loads import (
     stuck_of,
 )
 from lbopt.studies.audit.recommendation import HOURS_A_MONTH, Recommendation
-from lbopt.studies.configuration import Configuration, Option, refuse_other_kinds
+from lbopt.studies.configuration import Configuration, Option
 from lbopt.studies.cost.config import DEFAULT_DEVICES, CostConfig
 from lbopt.studies.cost.load_point import LEVEL, LoadPoint
 from lbopt.studies.cost.study import cost_of_points
@@ -87,10 +87,6 @@ class RanksConfig(RankOptions):
     ] = None
     gpus: Annotated[int | None, Option("GPUs of the fleet.", first=True, shown="one a rank", low=1)] = None
     currency: Annotated[str, Option("What the price is in.")] = "USD"
-
-    def __post_init__(self) -> None:
-        refuse_other_kinds(self)
-        Configuration.__post_init__(self)
 
     @property
     def logs(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.kinds import whole
 from lbopt.statistics import standard_error, student_quantile
 
 #: Label of the same work perfectly level.
@@ -200,8 +201,7 @@ class LoadPoint:
         """
 
         for count, of in ((workers, "workers"), (slots, "slots")):
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise InputError(f"{label}: {of} are {count!r}; expected a whole number above zero")
+            whole(f"{label}: {of}", count, 1)
         for run in runs:
             _check(label, run)
 

@@ -23,7 +23,7 @@ from lbopt.prefill import (
 )
 from lbopt.prefill.messages import Messages, protocol_setting
 from lbopt.prefill.protocol.faults import faults_of
-from lbopt.studies.configuration import Configuration, Option, Without, from_plain, require_kinds
+from lbopt.studies.configuration import Configuration, Option, Without, from_plain
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.requests import RequestSource
 from lbopt.studies.study import Outcome, Study
@@ -251,7 +251,6 @@ def _setting_of(data: Mapping[str, Any]) -> PrefillSetting:
     given["topology"] = tuple((latency, int(count)) for latency, count in data["topology"])
     if isinstance(data["phases"], list):
         given["phases"] = tuple(data["phases"])
-    require_kinds(PrefillSetting, given)
     return PrefillSetting(**given)
 
 

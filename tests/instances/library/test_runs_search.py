@@ -119,8 +119,8 @@ def good():
         ({"measure": "meters"}, "measure is 'meters'; expected one of placing, barriers, seconds"),
         ({"least": 10}, "reached is 9, least is 10"),
         ({"prompt": [1]}, "1 prompts and 2 outputs"),
-        ({"prompt": [1, "2"]}, "prompt is .* expected whole numbers"),
-        ({"seed": "1"}, "seed is of type str"),
+        ({"prompt": [1, "2"]}, "prompt is .* expected a list, each entry a whole number"),
+        ({"seed": "1"}, "seed is '1'; expected a whole number"),
     ],
 )
 def test_a_damaged_run_is_refused(changed, says):

@@ -175,6 +175,7 @@ def interrupted(folder, *, after: float, within: float = 20):
     return entry, process.returncode, shown, said
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("after", [0.0, pytest.param(1.0, marks=pytest.mark.slow)])
 def test_ctrl_c_returns_the_incumbent_with_its_bound(tmp_path, after):
     """No traceback; what is written is a feasible assignment and a bound that is true."""
