@@ -106,13 +106,17 @@ def nearest(file: str) -> list[str]:
 
 @cache
 def importers(file: str) -> list[str]:
-    """Return the test files that have the name of a module or import it, those of few other modules first."""
+    """Return the test files with the name of a module, then those that import it or its classes, own room first."""
     package, _, name = f"lbopt/{file.removesuffix('.py')}".replace("/", ".").rpartition(".")
-    imports = re.compile(rf"{re.escape(package)}\.{name}\b|from {re.escape(package)} import [^\n]*\b{name}\b")
-    found = {test: imports.search(text) for test, text in texts_of_tests().items()}
-    named = [test for test in found if Path(test).stem == f"test_{name}" and file.split("/")[0] in test]
-    others = [test for test, match in found.items() if match and test not in named]
-    return named + sorted(others, key=lambda test: texts_of_tests()[test].count("from lbopt"))
+    text = (ROOT / "lbopt" / file).read_text(encoding="utf-8")
+    defined = re.findall(r"^class ([A-Z]\w+)", text, re.M)
+    ways = [rf"{re.escape(package)}\.{name}\b", rf"from {re.escape(package)} import [^\n]*\b{name}\b"]
+    uses = re.compile("|".join([*ways, *(rf"^(?:from|import) .*\b{one}\b" for one in defined)]), re.M)
+    texts = texts_of_tests()
+    named = [test for test in texts if Path(test).stem == f"test_{name}" and file.split("/")[0] in test]
+    others = [test for test, said in texts.items() if test not in named and uses.search(said)]
+    room = f"tests/{file.split('/')[0]}/"
+    return named + sorted(others, key=lambda test: (not test.startswith(room), texts[test].count("from lbopt")))
 
 
 @cache
