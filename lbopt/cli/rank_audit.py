@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lbopt.cli.from_config import refuse_others
 from lbopt.exceptions import InputError
+from lbopt.files import exists
 from lbopt.studies.audit.config import AuditConfig
 from lbopt.studies.audit.ranks import RankOptions, RanksConfig, RanksOutcome, run_ranks
 from lbopt.studies.configuration import from_words
@@ -28,6 +30,8 @@ def is_of_ranks(given: Mapping[str, Any]) -> bool:
     log = given["log"]
     if log.startswith(("http://", "https://")) or is_rank_log(log):
         return True
+    if re.fullmatch(r"[\w.-]+:\d+(?:/\S*)?", log) and not exists(log):
+        raise InputError(f"there is no file '{log}'; if it is an address, give http://{log}")
     asked = from_words(RankOptions, given)
     if asked.more:
         raise InputError(f"several files are read of engines' logs, and '{log}' is none; a router's log is one file")

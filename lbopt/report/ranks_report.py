@@ -151,6 +151,7 @@ def headline(outcome: RanksOutcome) -> str:
     span = f"At most {_percent(high)}" if high - low < 5e-4 else f"{_percent(low)} to {_percent(high)}"
     if outcome.barrier.verdict == "no":
         return f"No barrier is seen; if there were one, {span[0].lower()}{span[1:]} of decoding would wait at it"
+    span = f"By counts of requests {span[0].lower()}{span[1:]}" if outcome.loads.unit == "requests" else span
     barrier = "the barrier" if outcome.barrier.verdict == "yes" else "a barrier, if there is one"
     return f"{span} of the ranks' time of decoding waits at {barrier}"
 

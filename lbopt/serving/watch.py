@@ -82,6 +82,10 @@ async def _scrape(wires: Wires, url: str) -> bytes | str:
     """Return the answer of an address, or what is wrong with it."""
     try:
         head, body = await wires.fetch(url, request_head(url, "", {}, 0, "GET"), seconds=_SECONDS, most=LARGEST_SCRAPE)
-    except (OSError, TimeoutError, ValueError) as error:
+    except TimeoutError:
+        return f"no answer within {_SECONDS:g} s"
+    except (OSError, ValueError) as error:
         return str(error) or type(error).__name__
+    if body.lstrip()[:1] == b"<":
+        return "it answers with a page of HTML; metrics of engines are at addresses such as http://host:8000/metrics"
     return body if head.status == 200 else f"status {head.status}"

@@ -15,11 +15,11 @@ METRICS = (Path(__file__).parents[1] / "stored" / "rank_logs" / "metrics.prom").
 
 class _Engine(BaseHTTPRequestHandler):
     def do_GET(self):
-        known = self.path == "/metrics"
-        self.send_response(200 if known else 404)
-        self.send_header("Content-Length", str(len(METRICS) * known))
+        found = {"/metrics": METRICS, "/page": b"<!doctype html><html></html>"}.get(self.path)
+        self.send_response(404 if found is None else 200)
+        self.send_header("Content-Length", str(len(found or b"")))
         self.end_headers()
-        self.wfile.write(METRICS * known)
+        self.wfile.write(found or b"")
 
     def log_message(self, *_):
         pass
@@ -43,6 +43,7 @@ def test_scrapes_become_a_series(engine):
 
 
 def test_an_address_that_never_answers_is_named(engine):
-    for url, cause in ((f"{engine}/nothing", "status 404"), ("http://127.0.0.1:9", "cannot be scraped")):
+    causes = ((f"{engine}/nothing", "status 404"), ("http://127.0.0.1:9", "failed"), (f"{engine}/page", "page of HTML"))
+    for url, cause in causes:
         with pytest.raises(InputError, match=cause):
             watch([url], 0.0, 1.0)

@@ -92,14 +92,13 @@ def read_scrapes(scrapes: Iterable[tuple[str, float, bytes]], source: str) -> Ra
         Where each is from, when it was made (s), and its text.
     """
     found: list[tuple[str, RankLine]] = []
-    tally, last = Tally(), b""
-    for where, seconds, last in scrapes:
-        found += [(where, one) for one in _read(last, _kind(last), Path(source), tally, seconds)]
+    tally = Tally()
+    for where, seconds, data in scrapes:
+        found += [(where, one) for one in _read(data, _kind(data), Path(source), tally, seconds)]
     if not found:
-        page = "it answers with a page of HTML; " * (b"<html" in last[:1000].lower())
         raise InputError(
             f"{source} has no metric of running requests or of the KV cache by vLLM, SGLang, TensorRT-LLM or lbopt "
-            f"serve; {page}give the address of the engine's metrics, such as http://host:8000/metrics"
+            "serve; give the address of the engine's metrics, such as http://host:8000/metrics"
         )
     return replace(align(found, source), formats=tally.used)
 

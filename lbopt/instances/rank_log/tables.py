@@ -125,8 +125,8 @@ def _wide(values: dict[str, float], seconds: float | None, held: str) -> Iterato
 def _held(text: str, source: str, wide: dict[str, int], header: Sequence[str], delimiter: str) -> str:
     """Return what columns hold that name a rank alone: shares of the KV cache, or tokens."""
     rows = list(csv_records(text, source, delimiter=delimiter))
-    known = [row[k].strip() for _, row in rows for k in wide.values() if k < len(row) and row[k] != header[k]]
-    numbers = [_number(cell, source, 0, "load") for cell in known if cell not in _UNKNOWN and cell[:1].isdigit()]
+    known = [row[k].strip() for _, row in rows for k in wide.values() if k < len(row)]
+    numbers = [_number(cell, source, 0, "load") for cell in known if cell[:1].isdigit()]
     most = max(numbers, default=0.0)
     if most > _TOKENS:
         return "tokens"

@@ -59,7 +59,10 @@ def findings_of(
     """
     if len(series.ranks) < 2:
         return [Finding("one rank", _one_rank(series))]
-    found = [Finding("barrier", _barrier(series, barrier)), Finding("bound", _bound(series, barrier, stuck, shares))]
+    found = [
+        Finding("barrier", _barrier(series, barrier)),
+        Finding("bound", _bound(series, loads, barrier, stuck, shares)),
+    ]
     if stuck is not None:
         found.append(Finding("stuck", _stuck(series, stuck)))
     if idle.share > _LITTLE:
@@ -156,7 +159,7 @@ def _stuck(series: RankSeries, stuck: Stuck) -> str:
     share, running = series.of("share"), series.of("running")
     free = f"{_ranks(series, stuck.free)} had room and no queue"
     used = share[:, list(stuck.free)]
-    if not np.isnan(used).all():
+    if np.nansum(used) > 0:
         free += f" ({100 * float(np.nanmean(used)):.0f} % of the KV cache in use)"
     fits = ""
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -175,7 +178,7 @@ def _stuck(series: RankSeries, stuck: Stuck) -> str:
 
 def _prefill(series: RankSeries) -> list[str]:
     prefill = np.nansum(series.of("prefill"), axis=0)
-    if prompts_of(series) <= _LITTLE_PREFILL or prefill.sum() <= 0:
+    if prompts_of(series) <= _LITTLE_PREFILL or not prefill.any():
         return []
     share = prefill / prefill.sum()
     worst = int(share.argmax())
@@ -197,13 +200,14 @@ def _slow(series: RankSeries, slow: Slow) -> str:
     )
 
 
-def _bound(series: RankSeries, barrier: Barrier, stuck: Stuck | None, shares: Sequence[Any]) -> str:
+def _bound(series: RankSeries, loads: Loads, barrier: Barrier, stuck: Stuck | None, shares: Sequence[Any]) -> str:
     most, others = shares[0].high, shares[1:]
     text = "Level loads would save" if barrier.verdict != "no" else "If the ranks met at a barrier, level loads saved"
     text += f" at most {_percent(most)} of the time of decoding"
     if others:
         low, high = min(one.low for one in others), max(one.high for one in others)
         text += f", and {_percent(low)} to {_percent(high)} by the laws of step time"
+    text += ", if all requests are equally long, which the log does not tell" * (loads.unit == "requests")
     more = ["waits while a rank computes a prompt"] * (prompts_of(series) > _LITTLE_PREFILL)
     more += ["what requests wait that are stuck"] * (stuck is not None)
     return f"{text}; no rule can save more of it" + (f". Not in it: {' and '.join(more)}" if more else "")

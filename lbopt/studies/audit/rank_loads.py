@@ -249,7 +249,7 @@ def stuck_of(series: RankSeries) -> Stuck | None:
     often = np.where(np.isin(np.arange(by_rank.size), ranks), 0.0, free[at].mean(axis=0))
     return Stuck(
         ranks=tuple(sorted(ranks.tolist())),
-        free=tuple(np.flatnonzero((often >= 0.5) | (often == often.max()) & (often > 0)).tolist()),
+        free=tuple(np.flatnonzero(often >= min(0.5, max(often.max(), 1e-9))).tolist()),
         moments=float(at.mean()),
         waiting=float(held[at].sum(axis=1).mean()),
     )
@@ -286,13 +286,10 @@ def slow_of(series: RankSeries, loads: Loads) -> Slow | None:
 
 
 def prompts_of(series: RankSeries) -> float:
-    """Return the prompt tokens that were computed for each output token; NaN where the log does not say it."""
-    took = series.of("step")
-    if np.isnan(took).all():
-        took = np.full(took.shape, series.period)
-    made = np.nansum(series.of("made") * took)
-    prefill = series.of("prefill")
-    return float(np.nansum(prefill) / made) if made > 0 and not np.isnan(prefill).all() else float("nan")
+    """Return the prompt tokens that were computed for each output token; NaN where no output tokens are in the log."""
+    step = series.of("step")
+    made = np.nansum(series.of("made") * np.where(np.isnan(step), series.period, step))
+    return float(np.nansum(series.of("prefill")) / made) if made > 0 else float("nan")
 
 
 @dataclass(frozen=True, slots=True)
