@@ -206,3 +206,12 @@ def test_a_shell_completes_verbs_options_and_settings(words, expected):
     code = "import sys\nsys.argv = ['lbopt']\nfrom lbopt.cli import main\nmain()"
     done = subprocess.run([sys.executable, "-c", code], env=asked, capture_output=True, text=True, check=False)
     assert expected in done.stdout.split(), done.stderr
+
+
+def test_no_help_shows_an_object_of_python(type_in):
+    """Neither an address, a class nor a marker of a missing default, in short help and in full, of every verb."""
+    verbs = [*((verb,) for verb in VERBS), *(("study", verb) for verb in STUDY_VERBS)]
+    for verb in verbs:
+        shown = "".join(type_in(*verb, option)[1] for option in ("--help", "--help-all"))
+        assert "Usage" in shown, verb
+        assert not re.search(r"object at|<class|<function|dataclasses|MISSING|PosixPath|array\(|\(\)\]", shown), verb
