@@ -17,8 +17,6 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
-import numpy as np
-
 from lbopt.exceptions import InputError
 from lbopt.files import shown
 from lbopt.spec import unknown
@@ -91,7 +89,7 @@ def seen(value: Any) -> str:
 
 def plain(value: Any) -> Any:
     """Return a value with Python's numbers in place of NumPy's, and a tuple in place of a list."""
-    if isinstance(value, np.generic):
+    if isinstance(value, _of_numpy("generic")):
         return value.item()
     return tuple(map(plain, value)) if _is_a_list(value) else value
 
@@ -110,14 +108,20 @@ def fits(value: Any, hint: Any) -> bool:
     if origin in (dict, Mapping):
         return isinstance(value, Mapping) and all(fits(k, inside[0]) and fits(v, inside[1]) for k, v in value.items())
     if origin is not None:
-        return origin is np.ndarray or not isinstance(origin, type) or isinstance(value, origin)
+        return origin in _of_numpy("ndarray") or not isinstance(origin, type) or isinstance(value, origin)
     if hint in (int, float):
-        numbers = (int, np.integer) if hint is int else (int, np.integer, float, np.floating)
-        return isinstance(value, numbers) and not isinstance(value, bool)
+        names, numbers = (("integer",), (int,)) if hint is int else (("integer", "floating"), (int, float))
+        return isinstance(value, (*numbers, *_of_numpy(*names))) and not isinstance(value, bool)
     if hint in (bool, Path):
-        return isinstance(value, bool | np.bool_ if hint is bool else str | Path)
+        return isinstance(value, (bool, *_of_numpy("bool_")) if hint is bool else str | Path)
     unasked = hint is Any or not isinstance(hint, type) or _is_silent(hint)
     return unasked or isinstance(value, hint)
+
+
+def _of_numpy(*names: str) -> tuple[type[Any], ...]:
+    """Return types of NumPy; none where nobody has imported it, so that no value is of them."""
+    numpy = sys.modules.get("numpy")
+    return () if numpy is None else tuple(getattr(numpy, name) for name in names)
 
 
 def _is_silent(kind: type[Any]) -> bool:

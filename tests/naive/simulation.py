@@ -152,7 +152,7 @@ def decide_kind(
         loads = [seen.load for seen in sight.seen[0]]
         running = [seen.running for seen in sight.seen[0]]
     free = [(setting.slots - count) * (worker in kind) for worker, count in enumerate(running)]
-    if sum(free) == 0:
+    if sum(free) == 0 and setting.eligible is not None:
         return []
     pool = [request for request in waiting.pool if setting.kind(request) == kind]
     sizes = [setting.prompt[request] for request in pool]
