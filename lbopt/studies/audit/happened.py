@@ -86,6 +86,14 @@ class Misfit(Row):
 class Happened(Row):
     """What the log says of its fleet; times in seconds, loads in tokens, its length also in lifetimes of requests."""
 
+    @property
+    def wait_may_grow(self) -> tuple[float, float]:
+        """By how much mean wait and 99 % quantile may grow, seconds: a request that comes waits for the step that runs.
+
+        One in a hundred comes in a long one, so that the quantile's limit is the 99 % quantile of the time per token.
+        """
+        return self.mean_step_seconds, max(self.mean_step_seconds, self.tpot_p99)
+
 
 def modelled_tpot(found: Reconstruction) -> Floats:
     """Return the seconds per token that the law gives each attempt at the loads of the log, (N,); NaN for none."""

@@ -1,8 +1,9 @@
 """What to do: which rule to switch to and what that is worth, or that nothing is to be gained, and why.
 
 A rule is recommended where its interval lies below zero, it gains at least half a per cent, and requests do not wait
-longer for it: neither the upper end of the mean wait's change nor the 99 % quantile grows by more than a step. Of the
-rules left, the one with the least time per token is taken, or one within half a per cent of it that binds on arrival,
+longer for it: the upper end of the mean wait's change is at most a step, and the 99 % quantile grows by at most a long
+one. Of the rules left, the one with the least time per token is taken, or one within half a per cent of it that binds
+on arrival,
 best one that an engine ships. Where a queue is needed, `auto` is taken unless its interval says that it loses to the
 best: which of several rules is ahead in one log is partly chance. The best rule without a queue is named beside it.
 
@@ -130,7 +131,9 @@ def recommend(
         )
     step = happened.mean_step_seconds
     gaining = [run for run in runs[1:] if run.change_interval[1] < 0 and run.change <= -LEAST_GAIN]
-    fitting = sorted((run for run in gaining if _waits_no_longer(run, runs[0], step)), key=lambda run: run.tpot_mean)
+    fitting = sorted(
+        (run for run in gaining if _waits_no_longer(run, runs[0], happened)), key=lambda run: run.tpot_mean
+    )
     if not fitting:
         return _stay(happened, runs, gaining)
     best = _simplest(fitting)
@@ -198,8 +201,10 @@ def _simplest(fitting: Sequence[RuleRun]) -> RuleRun:
     return (shipped or immediate or safe or near)[0]
 
 
-def _waits_no_longer(run: RuleRun, logged: RuleRun, step: float) -> bool:
-    return bool(run.wait_change_interval[1] <= step and run.wait_p99 <= logged.wait_p99 + step)
+def _waits_no_longer(run: RuleRun, logged: RuleRun, happened: Happened) -> bool:
+    """Whether a rule has requests wait for the step that runs when they come, and for no more."""
+    mean, long = happened.wait_may_grow
+    return bool(run.wait_change_interval[1] <= mean and run.wait_p99 <= logged.wait_p99 + long)
 
 
 def _misfit(happened: Happened) -> str:

@@ -292,7 +292,7 @@ def fewest_workers(
     fleet: tuple[int, int],
     logged: tuple[RuleRun, Floats, Floats],
     *,
-    step: float,
+    wait_may_grow: tuple[float, float],
     more_slots: bool,
     seed: int = 0,
 ) -> int:
@@ -304,8 +304,8 @@ def fewest_workers(
         As `make_policy` reads it.
     logged
         The log's own run, and of each request seconds per token and the wait, seconds, (M,) each.
-    step
-        By so much a wait may grow, seconds.
+    wait_may_grow
+        By so much the mean wait and its 99 % quantile, seconds.
     more_slots
         Whether fewer workers may have more slots each, because the log does not say how many there are.
     seed
@@ -328,8 +328,8 @@ def fewest_workers(
         run = run_rule(rule, asked, setting, (each[0], each[1]), seed, _TIMES)
         return bool(
             run.tpot_mean <= before.tpot_mean
-            and run.wait_mean <= before.wait_mean + step
-            and run.wait_p99 <= before.wait_p99 + step
+            and run.wait_mean <= before.wait_mean + wait_may_grow[0]
+            and run.wait_p99 <= before.wait_p99 + wait_may_grow[1]
         )
 
     enough, short = workers, math.ceil(workers / 2) - 1

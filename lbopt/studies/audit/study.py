@@ -333,7 +333,7 @@ def _judge(
             law,
             (len(log.workers), slots),
             (outcome.runs[0], modelled, waited),
-            step=found.mean_step_seconds,
+            wait_may_grow=outcome.happened.wait_may_grow,
             more_slots=config.slots is None,
             seed=config.seed,
         )

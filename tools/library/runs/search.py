@@ -43,6 +43,11 @@ LEFT_OUT = {
     "eldr": "needs the experts that requests use",
     "domain": "needs labels of requests",
     "level-then-load": "decides as count-then-load where every slot is filled, and asks another solver",
+    "min-min": "largest first, `max-min`, stands for both",
+    **dict.fromkeys(
+        ("power-of-d", "throttled", "honey-bee", "olb-lbmm", "carton", "ant-colony"),
+        "of cloud scheduling, for comparison, and nobody routes by it",
+    ),
 }
 
 FLEETS = tuple((G, B) for G in (2, 3, 4) for B in (1, 2, 3))
