@@ -155,6 +155,7 @@ def test_a_study_is_interrupted_while_its_solver_works(start, tmp_path, package,
     assert [json.loads(state)["problem"]["work"] for state in states] == [[[3], [3]]]
 
 
+@pytest.mark.more
 def test_ctrl_c_in_the_moment_when_a_solver_finishes_is_heard(start, tmp_path):
     """Easy states are solved at once: Ctrl-C that meets a solver with its work done still ends the study."""
     (tmp_path / "states.jsonl").write_text("\n".join([json.dumps(EASY)] * 3))

@@ -181,6 +181,7 @@ def test_a_scheduler_of_another_dask(store, cluster, monkeypatch):
         run_tasks([Task("runner.jobs:double", {"x": 1}, None)], store, engine=cluster.spec)
 
 
+@pytest.mark.more
 @pytest.mark.alone
 def test_closed_early(tmp_path, cluster):
     """What waits is cancelled; what runs is killed with everything that it started, and the worker stays."""

@@ -115,7 +115,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize("read_only", [True, False])
 @pytest.mark.parametrize("page_count", [None, 10_000])
 def test_what_a_killed_writer_left_half_written_is_taken_back(tmp_path, begin, read_only, page_count):
@@ -132,6 +132,7 @@ def test_what_a_killed_writer_left_half_written_is_taken_back(tmp_path, begin, r
     assert not (tmp_path / "store.sqlite-journal").exists()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_no_child_outlives_its_parent(tmp_path, begin, ending):
     """However the parent ends, a deaf child and the child's child are gone soon after."""

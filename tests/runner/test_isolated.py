@@ -29,6 +29,7 @@ def test_a_crash_is_the_failure_of_its_task(store, how, said, reuse):
     assert [store.answer(task)["twice"] for task in FINE] == [0, 2]
 
 
+@pytest.mark.more
 @pytest.mark.alone
 def test_a_deaf_task_is_killed_with_its_children(store, tmp_path):
     """Neither SIGTERM nor SIGINT would stop it, and its child would outlive it."""

@@ -58,6 +58,7 @@ def test_steps_follow_each_other_without_drift():
     assert 0.5 <= seconds < 0.75, "10 ms for the last one and what a busy machine is late by"
 
 
+@pytest.mark.more
 @pytest.mark.alone
 def test_a_request_that_follows_at_once_joins_the_next_step_where_steps_settle():
     """With one slot and `settle`, a request that is sent when the slot becomes free runs in the very next step."""
