@@ -2,7 +2,8 @@
 
 How many there will be is read from the code: a function names the kernels that it calls, those name theirs, and the
 outermost is compiled last. The log `lbopt.kernels` says it once at level INFO and, where no bar can be drawn, every
-few seconds. Who sets the level of that logger above WARNING sees nothing. Worker processes say nothing.
+five seconds at level WARNING, which Python shows to a script that sets up no log. Who sets the level of that logger
+above WARNING sees nothing. Worker processes say nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ ABOUT = {
 }
 
 #: Seconds before a bar appears, between two of its pictures, and between two lines of a log.
-_PATIENCE, _EVERY, _EVERY_LINE = 0.5, 0.1, 10.0
+_PATIENCE, _EVERY, _EVERY_LINE = 0.5, 0.1, 5.0
 _WIDTH = 30
 
 #: Shows that of `m` kernels the `n`-th is compiled, 1 <= n <= m, and after the last one n = m + 1.
@@ -92,7 +93,8 @@ class Compiling:
                 bar(self._count + 1, self._total)
             elif bar is None and now - self._last >= _EVERY_LINE:
                 self._last = now
-                _LOG.info("compiling kernel %d of %d", self._count + 1, self._total)
+                if multiprocessing.parent_process() is None:
+                    _LOG.warning("compiling kernel %d of %d", self._count + 1, self._total)
 
     def over(self) -> None:
         """Take the bar away."""
