@@ -165,13 +165,12 @@ class RequestSource(Configuration):
 
         Without either, a family and a file that is resampled are drawn from once more, with another seed.
         """
-        if self.train_on in families.ALL_NAMES:
-            return open_trace(self.train_on, count=DEFAULT_COUNT, seed=seed + _OTHER_SEED)
+        source = self.trace if self.train_on is None else self.train_on
+        if source in families.ALL_NAMES:
+            return open_trace(source, count=DEFAULT_COUNT, seed=seed + _OTHER_SEED)
         if self.train_on is not None:
             other = replace(self, trace=self.train_on, train_on=None, train_share=None, count=None, draw="order")
             return other.draw_for(seed + _OTHER_SEED)
-        if self.is_family:
-            return open_trace(self.trace, count=DEFAULT_COUNT, seed=seed + _OTHER_SEED)
         whole = self._whole()
         if self.train_share:
             kept = self._num_training(whole)

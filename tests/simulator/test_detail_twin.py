@@ -128,20 +128,26 @@ def assert_equal(run: Run, case: naive.Case, fleet: RandomFleet) -> None:
     assert tally.reused_tokens == case.reused, said
 
 
+def hold_to_the_twin(fleet: RandomFleet, seed: int) -> naive.Case | None:
+    """Hold a run against the twin's and return the twin; None where both are stuck."""
+    case = twin_of(fleet)
+    try:
+        run = simulate(fleet.trace, make_policy(fleet.rule), fleet.setting, seed=seed, keep_loads=True)
+    except InfeasibleDecisionError:
+        with pytest.raises(naive.StuckError):
+            naive.simulate(case)
+        return None
+    naive.simulate(case)
+    assert_equal(run, case, fleet)
+    return case
+
+
 @pytest.mark.some(2)
 @pytest.mark.parametrize("first", FIRST)
 def test_runs_are_those_of_the_twin(first: int) -> None:
     for seed in range(first, first + CHUNK):
         fleet = random_fleet(seed, tuple(TWINS))
-        case = twin_of(fleet)
-        try:
-            run = simulate(fleet.trace, make_policy(fleet.rule), fleet.setting, seed=seed, keep_loads=True)
-        except InfeasibleDecisionError:
-            with pytest.raises(naive.StuckError):
-                naive.simulate(case)
-            continue
-        naive.simulate(case)
-        assert_equal(run, case, fleet)
+        hold_to_the_twin(fleet, seed)
 
 
 @pytest.mark.parametrize("fleets", quick_and_long(many(60, 20), many(2000, 100)))
@@ -149,16 +155,10 @@ def test_gated_runs_are_those_of_the_twin(fleets: int) -> None:
     held = Counter[str]()
     for seed in range(fleets):
         fleet = random_fleet(seed, tuple(TWINS), gated=True)
-        case, detail = twin_of(fleet), fleet.setting.detail
+        case, detail = hold_to_the_twin(fleet, seed), fleet.setting.detail
         assert detail is not None
-        try:
-            run = simulate(fleet.trace, make_policy(fleet.rule), fleet.setting, seed=seed, keep_loads=True)
-        except InfeasibleDecisionError:
-            with pytest.raises(naive.StuckError):
-                naive.simulate(case)
+        if case is None:
             continue
-        naive.simulate(case)
-        assert_equal(run, case, fleet)
         free = simulate(fleet.trace, make_policy(fleet.rule), _without_gate(fleet), seed=seed)
         held[detail.gate.partition(":")[0]] += free.requests["first_token_clock"].tolist() != [
             request.first_token_clock for request in case.requests
